@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/model/constants.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <utility>
@@ -8,6 +9,7 @@
 
 #include "framework/ops/math.h"
 #include "framework/ops/reduce.h"
+#include "framework/ops/shape.h"
 
 namespace cornu {
 namespace {
@@ -32,6 +34,11 @@ void collect(const Json& nested, const std::function<void(const Json&)>& add) {
   for (const Json& element : nested.as_array()) collect(element, add);
 }
 
+// Whether a nested list lacks the axes behind one without elements.
+bool is_shape_lost(const Shape& shape) {
+  return std::find(shape.begin(), shape.end(), 0) < shape.end() - 1;
+}
+
 Tensor tensor_of(const Json& nested, DType dtype) {
   Shape shape;
   for (const Json* level = &nested; level->is_array(); level = &(*level)[0]) {
@@ -52,9 +59,10 @@ Tensor tensor_of(const Json& nested, DType dtype) {
 
 Json serialize_constant(const Tensor& tensor) {
   if (tensor.rank() == 0) return nested_values(tensor);
-  return Json::object({{"class_name", kTensor},
-                       {"config", Json::object({{"value", nested_values(tensor)},
-                                                {"dtype", to_string(tensor.dtype())}})}});
+  Json config =
+      Json::object({{"value", nested_values(tensor)}, {"dtype", to_string(tensor.dtype())}});
+  if (is_shape_lost(tensor.shape())) config.set("shape", tensor.shape().dims());
+  return Json::object({{"class_name", kTensor}, {"config", std::move(config)}});
 }
 
 bool is_constant(const Json& json) {
@@ -64,7 +72,10 @@ bool is_constant(const Json& json) {
 
 Tensor parse_constant(const Json& json) {
   const Json& config = json.at("config");
-  return tensor_of(config.at("value"), dtype_from_string(config.at("dtype").as_string()));
+  const DType dtype = dtype_from_string(config.at("dtype").as_string());
+  const Tensor tensor = tensor_of(config.at("value"), dtype);
+  const Json* shape = config.find("shape");
+  return shape ? ops::reshape(tensor, shape->as_shape()) : tensor;
 }
 
 Tensor literal_tensor(const Json& json) {

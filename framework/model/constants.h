@@ -8,7 +8,7 @@
 namespace cornu {
 
 // A scalar is written as a plain value, other tensors as {"class_name": "__tensor__", "config":
-// {"value", "dtype"}}.
+// {"value", "dtype"}}, with their "shape" if they have no elements and "value" doesn't show it.
 Json serialize_constant(const Tensor& tensor);
 
 bool is_constant(const Json& json);  // true for the "__tensor__" form and for "__numpy__"

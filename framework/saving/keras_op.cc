@@ -150,6 +150,10 @@ std::shared_ptr<KerasOp> KerasOp::of(Json entry, const std::vector<Tensor>& oper
   Json::Array args;
   std::vector<Tensor> constants;
   for (const Tensor& operand : operands) {
+    if (!operand.defined()) {
+      args.push_back(Json());
+      continue;
+    }
     args.push_back(Json::object({{kOperand, static_cast<int64_t>(constants.size())}}));
     constants.push_back(is_placeholder(operand) ? Tensor() : operand);
   }

@@ -66,7 +66,7 @@ class KerasOp : public GraphOp {
   KerasOp(const Json& entry, const Json& call, const Resolve& resolve, std::vector<Tensor>& inputs);
   KerasOp(Json entry, Json call, const std::vector<Tensor>& constants);
   // Creates an op whose arguments are `operands`, in order; placeholders among them are supplied by
-  // its call.
+  // its call. Undefined ones are None.
   static std::shared_ptr<KerasOp> of(Json entry, const std::vector<Tensor>& operands);
 
   Tensors call_list(const Tensors& inputs, const CallArgs& args) override;

@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "data/readers/image/image_files.h"
 #include "data/readers/image/resize_image.h"
 #include "framework/core/random.h"
@@ -151,6 +153,16 @@ TEST_CASE("load_img gives Pillow's pictures") {
   }
 }
 
+TEST_CASE("load_img keeps transparent colors transparent") {
+  const TempFolder folder;
+  const std::string file = golden_file("png color transparent");
+  write_file(folder / "picture", file);
+  const Tensor image = data::load_img(folder / "picture", {.color_mode = "rgba"});
+  const std::vector<int> values = values_of(image);
+  CHECK(values == values_of(data::decode_image(bytes_of(file), {.channels = 4})));
+  CHECK(std::ranges::count(values, 0) > 0);
+}
+
 TEST_CASE("the first frame of an animation") {
   const std::string file = golden_file("gif animated");
   const Tensor all = data::decode_image(bytes_of(file));
@@ -163,6 +175,17 @@ TEST_CASE("the first frame of an animation") {
   const std::string cut = file.substr(0, file.size() - 100);
   CHECK(data::decode_image(bytes_of(cut), {.expand_animations = false}).dim(0) == 10);
   CHECK(contains(loss(cut), "photo: not a whole GIF file: it ends too early."));
+}
+
+TEST_CASE("transparent pixels beyond a palette") {
+  // Two pixels of colors 1 and 2, of a palette of two; Pillow writes frames like this.
+  const auto gif = [](const std::string& marks) {
+    return unhex("474946383961020001008000000a141e28323c21f904" + marks +
+                 "000002002c00000000020001000002028c0a003b");
+  };
+  CHECK(values_of(data::decode_image(bytes_of(gif("01")))) ==
+        std::vector<int>{40, 50, 60, 0, 0, 0});
+  CHECK(contains(loss(gif("00")), "color 2 of a palette of 2"));
 }
 
 TEST_CASE("bitmaps: rows in either order, palettes, padding") {

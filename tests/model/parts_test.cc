@@ -9,6 +9,7 @@
 #include "framework/core/threads.h"
 #include "framework/graph/function.h"
 #include "framework/model/activations.h"
+#include "framework/model/constants.h"
 #include "framework/model/constraints.h"
 #include "framework/model/initializers.h"
 #include "framework/model/input.h"
@@ -219,6 +220,19 @@ TEST_CASE("a constant may be an array, which files have in several forms") {
         "Constant: expected a number or a tensor of values, got none.");
   CHECK(message_of([] { initializers::Constant{Input({.shape = {2}})}; }) ==
         "Constant: expected a number or a tensor of values, got a symbolic one.");
+}
+
+TEST_CASE("constants without elements keep their shape") {
+  for (const Shape& shape : {Shape{0}, Shape{2, 0}, Shape{0, 5}, Shape{1, 0, 3}}) {
+    const Json json = serialize_constant(ops::zeros(shape, DType::Int32));
+    CHECK(parse_constant(Json::parse(json.dump())).shape() == shape);
+  }
+  const std::string written = serialize_constant(ops::zeros({2, 0})).dump();
+  CHECK(written.find(R"("value": [[], []])") != std::string::npos);
+  CHECK(written.find("shape") == std::string::npos);
+  const Json wrong = Json::parse(
+      R"({"class_name": "__tensor__", "config": {"value": [], "dtype": "int8", "shape": [4]}})");
+  CHECK_THROWS_AS(parse_constant(wrong), InvalidArgument);
 }
 
 TEST_CASE("initializers make the dtype asked for") {

@@ -303,6 +303,50 @@ TEST_CASE("graphs that don't hold together") {
                  "'m.onnx': its output 'y' depends on no input"));
 }
 
+// If, with these branches from outer values to v.
+ProtoGraph branching(const std::string& condition, const std::string& branches) {
+  return graph_of({node("ReduceSum", {"x"}, "sum", onnx::integer("keepdims", 0)),
+                   node("Cast", {"sum"}, "some", onnx::integer("to", 9)),
+                   node("If", {condition}, "y", branches)},
+                  {{"yes", ops::ones({}, DType::Bool)}});
+}
+
+std::string branch_of(const char* name, std::vector<onnx::ProtoNode> nodes) {
+  ProtoGraph graph;
+  graph.name = name;
+  graph.nodes = std::move(nodes);
+  graph.outputs = {{"v", DType::Float32, {}}};
+  return onnx::subgraph(name, graph);
+}
+
+TEST_CASE("branches that don't hold together") {
+  const Scratch scratch;
+  const std::string then = branch_of("then_branch", {node("Relu", {"x"}, "v")});
+  CHECK(
+      error_of_graph<DataLoss>(scratch, branching("some", then)) ==
+      "'m.onnx': node 'the_If' (If): both branches are read, since which is taken isn't known: it "
+      "has no else_branch with as many outputs as it has.");
+  CHECK(error_of_graph(scratch, branching("yes", then)) == "nothing thrown");
+  const std::string empty = branch_of("then_branch", {});
+  CHECK(error_of_graph<DataLoss>(scratch, branching("yes", empty)) ==
+        "'m.onnx': node 'the_If' (If): no node makes the output 'v' of its then_branch.");
+  const std::string unread = branch_of("else_branch", {node("NonZero", {"x"}, "v")});
+  CHECK(contains(error_of_graph<Unimplemented>(scratch, branching("some", then + unread)),
+                 "node 'the_NonZero' (NonZero): this operator isn't read"));
+  const std::string other = branch_of("else_branch", {node("Exp", {"x"}, "v")});
+  CHECK(
+      contains(error_of_graph<InvalidArgument>(scratch, branching("x", then + other)), "reshape"));
+  // Values of a branch can't be read behind it.
+  ProtoGraph behind = branching("yes", then);
+  behind.nodes.back().outputs = {"z"};
+  behind.nodes.push_back(node("Add", {"z", "v"}, "y"));
+  CHECK(contains(error_of_graph<DataLoss>(scratch, behind), "reads 'v', which no node before it"));
+  std::string deep = then;
+  for (int i = 0; i < 40; ++i) deep = branch_of("then_branch", {node("If", {"yes"}, "v", deep)});
+  CHECK(contains(error_of_graph<Unimplemented>(scratch, branching("yes", deep)),
+                 "its then_branch is nested too deeply."));
+}
+
 // ---- tensors with wrong declarations ----
 
 // A model whose tensor w is this message.

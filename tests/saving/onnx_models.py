@@ -14,6 +14,7 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
+import onnx_branches
 import onnx_networks
 import onnx_operators
 import onnx_sizes
@@ -41,7 +42,7 @@ class Cases:
         self.folder = pathlib.Path(folder)
         self.list = []
 
-    def write(self, name, model, inputs, outputs, tolerance=1e-5, unread=None):
+    def write(self, name, model, inputs, outputs, tolerance=1e-5, unread=None, unsaved=UNSAVED):
         stem = str(self.folder / str(len(self.list)))
         data = model if isinstance(model, bytes) else model.SerializeToString()
         pathlib.Path(stem + ".onnx").write_bytes(data)
@@ -52,7 +53,7 @@ class Cases:
         parsed = onnx.load_from_string(data)
         self.list.append({"name": name, "stem": stem, "inputs": describe(inputs),
                           "outputs": describe(outputs), "tolerance": tolerance, "unread": unread,
-                          "unsaved": name.startswith(UNSAVED),
+                          "unsaved": name.startswith(unsaved),
                           "operators": sorted({node.op_type for node in parsed.graph.node})})
 
     def add(self, name, nodes, inputs, weights=None, outputs="y", opset=18, axes=None,
@@ -117,6 +118,7 @@ def main():
     onnx_operators.add_to(cases)
     onnx_networks.add_to(cases)
     onnx_sizes.add_to(cases)
+    onnx_branches.add_to(cases)
     stored(cases)
     with open(os.path.join(sys.argv[1], "cases.json"), "w", encoding="utf-8") as file:
         json.dump(cases.list, file)

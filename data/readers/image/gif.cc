@@ -130,11 +130,12 @@ class GifDecoder {
                  const ColorMapObject& colors) {
     uint8_t* to = canvas_.data() + (size_t(y) * size_t(gif_->SWidth) + size_t(x)) * 3;
     for (const GifPixelType index : line) {
-      if (index >= colors.ColorCount) {
-        codecs::raise_broken(picture_, "GIF",
-                             fmt::format("color {} of a palette of {}", index, colors.ColorCount));
-      }
-      if (index != transparent_) {
+      if (index != transparent_) {  // which may be beyond the palette
+        if (index >= colors.ColorCount) {
+          codecs::raise_broken(
+              picture_, "GIF",
+              fmt::format("color {} of a palette of {}", index, colors.ColorCount));
+        }
         const GifColorType& color = colors.Colors[index];
         to[0] = color.Red;
         to[1] = color.Green;

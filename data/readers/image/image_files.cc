@@ -49,9 +49,11 @@ std::string format_of(const std::filesystem::path& path, const SaveImageOptions&
 Tensor load_img(const std::filesystem::path& path, const LoadImageOptions& options) {
   const int64_t channels = channels_of(options.color_mode);
   const auto file = read_whole_file(path);
-  // Gray is computed from colors, like in Pillow, rather than taken from the file.
+  // Gray is computed from colors, like in Pillow, rather than taken from the file; opacity is that
+  // of the file, also of colors that it declares transparent.
   const Tensor decoded = decode_image({file->data(), file->bytes()},
-                                      {.expand_animations = false,
+                                      {.channels = channels == 4 ? 4 : 0,
+                                       .expand_animations = false,
                                        .dct_method = "INTEGER_ACCURATE",
                                        .max_pixels = options.max_pixels},
                                       path.string());

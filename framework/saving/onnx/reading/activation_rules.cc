@@ -60,6 +60,13 @@ void read_hard_sigmoid(NodeReader& n) {
 
 void read_hard_swish(NodeReader& n) { read_named(n, "hard_silu"); }
 
+void read_swish(NodeReader& n) {
+  const double alpha = n.number("alpha", 1);
+  if (alpha == 1) return read_named(n, "silu");
+  const Tensor x = n.in();
+  n.give(ops::multiply(x, ops::sigmoid(ops::multiply(x, alpha))));
+}
+
 void read_thresholded_relu(NodeReader& n) {
   const Tensor x = n.in();
   const double alpha = n.number("alpha", 1);
@@ -150,8 +157,12 @@ void read_dropout(NodeReader& n) {
     rate = n.number(1, 0.5);
     if (n.has(2) && n.constant(2).item<bool>()) n.refuse("it drops values in predictions, too");
   }
-  if (n.folds() || !(rate >= 0 && rate < 1)) return n.give(n.in());
-  n.give(n.layer("Dropout", Json::object({{"rate", rate}}), n.in()).single());
+  const Tensor x = n.in();
+  const bool drops = !n.folds() && rate >= 0 && rate < 1;
+  const Tensor y = drops ? n.layer("Dropout", Json::object({{"rate", rate}}), x).single() : x;
+  if (!n.wants(1)) return n.give(y);
+  const DType kept = n.opset() >= 10 ? DType::Bool : x.dtype();
+  n.give_all({y, ops::cast(ops::ones_like(x, DType::Int32), kept)});
 }
 
 const Rule kRulesOfActivations[] = {
@@ -173,6 +184,7 @@ const Rule kRulesOfActivations[] = {
     {"Softmax", read_softmax},
     {"Softplus", read_softplus},
     {"Softsign", read_softsign},
+    {"Swish", read_swish},
     {"Tanh", read_tanh},
     {"ThresholdedRelu", read_thresholded_relu},
 };

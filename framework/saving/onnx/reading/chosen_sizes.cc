@@ -2,7 +2,9 @@
 #include "framework/saving/onnx/reading/chosen_sizes.h"
 
 #include <algorithm>
+#include <string>
 #include <unordered_map>
+#include <variant>
 
 #include "framework/model/input.h"
 #include "framework/saving/keras_op.h"
@@ -53,9 +55,40 @@ bool same_layer(const Layer& a, const Layer& b) {
 
 }  // namespace
 
+std::set<std::string> names_of_rows(const std::vector<FileValue>& inputs) {
+  std::set<std::string> names;
+  for (const FileValue& value : inputs) {
+    if (!value.sizes || value.sizes->empty()) continue;
+    const auto* name = std::get_if<std::string>(&value.sizes->front());
+    if (name && !name->empty()) names.insert(*name);
+  }
+  return names;
+}
+
+std::vector<ChoiceOfSizes> choices_for(const std::vector<FileValue>& inputs) {
+  const auto is_open = [](const FileValue::Size& size) {
+    return std::holds_alternative<std::string>(size);
+  };
+  const bool has_open_axes = std::ranges::any_of(inputs, [&](const FileValue& value) {
+    return value.sizes && value.sizes->size() > 1 &&
+           std::any_of(value.sizes->begin() + 1, value.sizes->end(), is_open);
+  });
+  std::vector<ChoiceOfSizes> choices(1);
+  if (has_open_axes) choices.insert(choices.end(), {{.scale = 32}, {.scale = 256}});
+  if (names_of_rows(inputs).size() > 1) {
+    const std::vector<ChoiceOfSizes> apart = choices;
+    for (ChoiceOfSizes choice : apart) {
+      choice.same_rows = true;
+      choices.push_back(choice);
+    }
+  }
+  return choices;
+}
+
 Size chosen_size(ChoiceOfSizes choice, int64_t number, bool of_picture) {
   Size size;
-  const int64_t unit = (of_picture || choice.last ? 32 : 4) * (choice.large ? 32 : 1);
+  const int64_t unit =
+      of_picture || choice.last ? 32 * std::min<int64_t>(choice.scale, 32) : 4 * choice.scale;
   for (size_t k = 0; k < kTraces; ++k) {
     const auto trace = static_cast<int64_t>(k);
     const int64_t multiple = number == 0 ? 31 + 6 * trace : unit * prime(3 * (number - 1) + trace);

@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "framework/model/functional.h"
+#include "framework/saving/onnx/reading/onnx_file.h"
 #include "framework/saving/onnx/traces.h"
 
 namespace cornu::onnx::reading {
@@ -22,8 +24,15 @@ inline constexpr int64_t kMaxOpenAxes = 256;
 struct ChoiceOfSizes {
   int64_t more = 0;
   bool last = false;
-  bool large = false;  // for long windows and many strides
+  int64_t scale = 1;       // for long windows and many strides
+  bool same_rows = false;  // the first axes of all inputs have the same size, whatever their names
 };
+
+// The names of the first axes of inputs, if they have names.
+std::set<std::string> names_of_rows(const std::vector<FileValue>& inputs);
+
+// The choices with which a file of these inputs is read, until it accepts one.
+std::vector<ChoiceOfSizes> choices_for(const std::vector<FileValue>& inputs);
 
 // Returns the sizes for the open axis with this number; 0 is the rows. They increase from one trace
 // to the next. Sizes of different axes aren't multiples of each other. Those of images are larger,

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <numeric>
 
 #include "framework/core/checked.h"
 #include "framework/ops/ops.h"
@@ -34,14 +33,6 @@ void require_strides_or_dilations(NodeReader& n, const Windows& w) {
   if (std::ranges::max(w.strides) > 1 && std::ranges::max(w.dilations) > 1) {
     n.refuse("it has strides and dilations above 1 at once, which no layer of Keras has");
   }
-}
-
-// Reorders a kernel's axes to Keras's order: (spatial…, then these).
-Tensor spatial_first(const Tensor& kernel, const Ints& then) {
-  Ints order(static_cast<size_t>(kernel.rank()) - then.size());
-  std::iota(order.begin(), order.end(), static_cast<int64_t>(then.size()));
-  order.insert(order.end(), then.begin(), then.end());
-  return ops::transpose(kernel, order);
 }
 
 NamedWeights named(Tensor kernel, const Tensor& bias) {

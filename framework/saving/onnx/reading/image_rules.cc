@@ -3,6 +3,7 @@
 #include <cmath>
 #include <functional>
 
+#include "framework/core/allocation_limit.h"
 #include "framework/core/checked.h"
 #include "framework/model/input.h"
 #include "framework/ops/ops.h"
@@ -298,48 +299,38 @@ void read_upsample(NodeReader& n) {
 
 // ---- blocks of pixels as channels ----
 
-Size times(const Size& size, int64_t factor) {
-  Size result;
-  for (size_t i = 0; i < kTraces; ++i) result.by_trace[i] = size.by_trace[i] * factor;
-  return result;
-}
-
-Size over(const Size& size, int64_t factor) {
-  Size result;
-  for (size_t i = 0; i < kTraces; ++i) {
-    check<InvalidArgument>(size.by_trace[i] % factor == 0,
-                           "expected a size that {} divides, got {}.", factor, size.by_trace[i]);
-    result.by_trace[i] = size.by_trace[i] / factor;
-  }
-  return result;
-}
-
-int64_t block_of(NodeReader& n, const Sizes& shape) {
+int64_t block_of(NodeReader& n, const Tensor& x) {
   const int64_t block = n.integer("blocksize", 0);
-  check<InvalidArgument>(shape.size() == 4 && block > 0 && block <= (1 << 15),
-                         "expected an input of 4 axes and blocks of at least 1, got {} and {}.",
-                         shape.size(), block);
+  check<InvalidArgument>(x.rank() == 4 && x.dim(1) != kUnknown && block > 0 && block <= (1 << 15),
+                         "expected an input of 4 axes, with a known number of channels, and blocks "
+                         "of at least 1, got {} and {}.",
+                         x.shape(), block);
   return block;
 }
 
+Tensor with_blocks(NodeReader& n, const char* class_name, const Tensor& x, int64_t block) {
+  const Json config = Json::object({{"block_size", block}, {"data_format", "channels_first"}});
+  return n.keras_op("nn", class_name, config, {x}).single();
+}
+
 void read_depth_to_space(NodeReader& n) {
-  const Sizes s = n.shape();
-  const int64_t b = block_of(n, s);
-  const Size depth = over(s[1], b * b);
-  const bool columns_first = n.choice("mode", {"DCR", "CRD"}) == "CRD";
-  const Sizes apart =
-      columns_first ? Sizes{s[0], depth, b, b, s[2], s[3]} : Sizes{s[0], b, b, depth, s[2], s[3]};
-  const Ints order = columns_first ? Ints{0, 1, 4, 2, 5, 3} : Ints{0, 3, 4, 1, 5, 2};
-  const Tensor moved = ops::transpose(n.reshaped(n.in(), apart), order);
-  n.give(n.reshaped(moved, {s[0], depth, times(s[2], b), times(s[3], b)}));
+  Tensor x = n.in();
+  const int64_t block = block_of(n, x), places = block * block, depth = x.dim(1) / places;
+  check<InvalidArgument>(x.dim(1) % places == 0, "expected channels that {} divides, got {}.",
+                         places, x.dim(1));
+  // Keras has the channels of a place together.
+  if (n.choice("mode", {"DCR", "CRD"}) == "CRD" && depth > 1) {
+    AllocationLimit::check_bytes(static_cast<size_t>(x.dim(1)) * sizeof(int64_t));
+    Ints order;
+    for (int64_t i = 0; i < x.dim(1); ++i) order.push_back(i % depth * places + i / depth);
+    x = ops::take(x, Tensor::from(order), 1);
+  }
+  n.give(with_blocks(n, "DepthToSpace", x, block));
 }
 
 void read_space_to_depth(NodeReader& n) {
-  const Sizes s = n.shape();
-  const int64_t b = block_of(n, s);
-  const Sizes apart = {s[0], s[1], over(s[2], b), b, over(s[3], b), b};
-  const Tensor moved = ops::transpose(n.reshaped(n.in(), apart), {0, 3, 5, 1, 2, 4});
-  n.give(n.reshaped(moved, {s[0], times(s[1], b * b), over(s[2], b), over(s[3], b)}));
+  const Tensor x = n.in();
+  n.give(with_blocks(n, "SpaceToDepth", x, block_of(n, x)));
 }
 
 const Rule kRulesOfImages[] = {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <new>
+#include <set>
 #include <stdexcept>
 #include <unordered_map>
 #include <unordered_set>
@@ -12,15 +13,17 @@
 
 #include "framework/core/allocation_limit.h"
 #include "framework/core/strings.h"
-#include "framework/core/utf8.h"
 #include "framework/graph/dispatch.h"
 #include "framework/model/input.h"
 #include "framework/model/layer_registry.h"
 #include "framework/model/weight_limit.h"
+#include "framework/ops/ops.h"
 #include "framework/saving/onnx/reading/chosen_sizes.h"
 #include "framework/saving/onnx/reading/followed.h"
+#include "framework/saving/onnx/reading/layer_names.h"
 #include "framework/saving/onnx/reading/onnx_file.h"
 #include "framework/saving/onnx/reading/rules.h"
+#include "framework/saving/onnx/reading/value_reads.h"
 
 namespace cornu::onnx {
 namespace reading {
@@ -47,41 +50,6 @@ constexpr uint64_t kMultiplicationsOfByte = 16;  // as slow as computing with a 
   }
 }
 
-// Converts to a name that Keras accepts for an input.
-std::string input_name(const std::string& name, const std::string& otherwise) {
-  std::string result = is_utf8(name) ? name : printable(name);
-  result.erase(0, result.find_first_not_of('/'));
-  std::ranges::replace(result, '/', '_');
-  return result.empty() ? otherwise : result;
-}
-
-// Converts to a layer name; with Keras on PyTorch, names of weights can't contain dots.
-std::string layer_name(const std::string& name, const std::string& otherwise) {
-  std::string result = input_name(name, otherwise);
-  std::ranges::replace(result, '.', '_');
-  return result;
-}
-
-// A set of unique names.
-class LayerNames {
- public:
-  // Returns false if the name is taken.
-  bool take(const std::string& name) { return taken_.insert(name).second; }
-  std::string unique(const std::string& name) {
-    if (take(name)) return name;
-    int64_t& number = numbers_[name];
-    std::string result;
-    do {
-      result = fmt::format("{}_{}", name, ++number);
-    } while (!take(result));
-    return result;
-  }
-
- private:
-  std::unordered_set<std::string> taken_;
-  std::unordered_map<std::string, int64_t> numbers_;
-};
-
 class Importer : public ModelReader {
  public:
   // `like`: an importer that has read the file for other sizes; the same nodes are followed.
@@ -91,7 +59,8 @@ class Importer : public ModelReader {
         device_(device),
         choice_(choice),
         like_(like),
-        left_(most_made_of(file.bytes)) {}
+        left_(most_made_of(file.bytes)),
+        reads_(file) {}
 
   ImportedGraph read() {
     check<Unimplemented>(file_.opset >= kFirstReadOpset && file_.opset <= kLastReadOpset,
@@ -99,13 +68,10 @@ class Importer : public ModelReader {
                          "with onnx.version_converter.",
                          file_.path, file_.opset, kFirstReadOpset, kLastReadOpset);
     for (const auto& [name, tensor] : file_.initializers) define(name, ReadValue(tensor));
-    count_reads();
     ImportedGraph graph;
     graph.inputs = read_inputs();
     choose_output_names();
-    for (const FileNode& node : file_.nodes) {
-      if (!skipped_.contains(&node)) read(node);
-    }
+    read_nodes(file_);
     graph.outputs = outputs();
     return graph;
   }
@@ -123,8 +89,7 @@ class Importer : public ModelReader {
   OpenShapes& shapes() override { return shapes_; }
 
   const FileNode* only_reader(const std::string& value) const override {
-    const auto found = reads_.find(value);
-    return found != reads_.end() && found->second.count == 1 ? found->second.last : nullptr;
+    return reads_.only(value);
   }
 
   const ReadValue* find(const std::string& value) const override {
@@ -159,30 +124,16 @@ class Importer : public ModelReader {
   }
 
  private:
-  struct Reads {
-    size_t count = 0;
-    const FileNode* last = nullptr;
-  };
-
   void define(const std::string& name, ReadValue value) {
     check<DataLoss>(values_.emplace(name, std::move(value)).second,
                     "a value of its name, '{}', is there already.", printable(name));
-  }
-
-  void count_reads() {
-    for (const FileNode& node : file_.nodes) {
-      for (const std::string& input : node.inputs) {
-        Reads& reads = reads_[input];
-        ++reads.count;
-        reads.last = &node;
-      }
-    }
-    for (const FileValue& output : file_.outputs) reads_[output.name].count += 2;
+    defined_.push_back(name);
   }
 
   // ---- ends ----
 
   Tensors read_inputs() {
+    if (choice_.same_rows) rows_ = names_of_rows(file_.inputs);
     std::vector<Tensor> inputs;
     for (const FileValue& value : file_.inputs) {
       const std::string label =
@@ -212,7 +163,7 @@ class Importer : public ModelReader {
     return inputs;
   }
 
-  // Axes with the same name are the same, as are all unnamed first axes.
+  // Axes with the same name are the same, as are all unnamed first axes (or all first axes).
   Sizes input_sizes(const FileValue& value) {
     Sizes result;
     for (const FileValue::Size& given : *value.sizes) {
@@ -222,9 +173,10 @@ class Importer : public ModelReader {
       }
       const auto& name = std::get<std::string>(given);
       const bool first = result.empty();
-      const std::string key = !name.empty() ? "." + name
-                              : first       ? ""
-                                            : fmt::format("{}/{}", value.name, result.size());
+      const std::string key = rows_.contains(name) ? ""
+                              : !name.empty()      ? "." + name
+                              : first              ? ""
+                                      : fmt::format("{}/{}", value.name, result.size());
       const auto [found, added] = open_.emplace(key, Size());
       if (added) {
         const int64_t number = first && !has_rows_ ? 0 : ++open_axes_;
@@ -303,16 +255,88 @@ class Importer : public ModelReader {
     return fmt::format("'{}': node '{}' ({})", file_.path, printable(name), printable(node.op));
   }
 
+  void read_nodes(const FileGraph& graph) {
+    for (const FileNode& node : graph.nodes) {
+      if (!skipped_.contains(&node)) read(node);
+    }
+  }
+
+  // Reads the branch that is taken instead of the node; if that isn't known, reads both and selects
+  // from their results, which is the same, since operators have no effects.
+  void read_branches(const FileNode& node, const std::vector<const ReadValue*>& operands) {
+    check<InvalidArgument>(operands.size() == 1 && operands[0], "expected a condition.");
+    const ReadValue condition = *operands[0];  // `values_` will grow
+    if (condition.is_known() && !condition.follows_sizes()) {
+      check<InvalidArgument>(condition.known[0].num_elements() == 1,
+                             "expected one truth value as condition, got {}.",
+                             condition.known[0].shape());
+      const bool then = condition.known[0].item<bool>();
+      std::vector<ReadValue> results = read_branch(node, then ? "then_branch" : "else_branch");
+      for (size_t i = 0; i < results.size(); ++i) define(node.outputs[i], std::move(results[i]));
+      return;
+    }
+    try {
+      const std::vector<ReadValue> then = read_branch(node, "then_branch");
+      select(node, condition, then, read_branch(node, "else_branch"));
+    } catch (const Error& error) {
+      rethrow_at("both branches are read, since which is taken isn't known", error);
+    }
+  }
+
+  void select(const FileNode& node, const ReadValue& condition, const std::vector<ReadValue>& then,
+              const std::vector<ReadValue>& otherwise) {
+    begin_node();
+    NodeReader reader(*this, node, {&condition}, false, 0);
+    current_ = &reader;
+    std::vector<Tensor> results;
+    for (size_t i = 0; i < then.size(); ++i) {
+      NodeReader both(*this, node, {&then[i], &otherwise[i]}, false, 0);
+      if (both.shape(0) != both.shape(1)) both.refuse("their results differ in shape");
+      const Tensor taken = ops::reshape(reader.in(), Shape());
+      results.push_back(ops::where(taken, both.in(0), both.in(1)));
+    }
+    reader.give_all(results);
+    finish(reader, reader.results());
+  }
+
+  // Returns the results of a branch of If.
+  std::vector<ReadValue> read_branch(const FileNode& node, std::string_view name) {
+    const auto branch = std::ranges::find(node.attributes, name, &FileAttribute::name);
+    const bool given = branch != node.attributes.end();
+    check<Unimplemented>(!given || branch->graph, "its {} is nested too deeply.", name);
+    check<DataLoss>(given && branch->graph->outputs.size() == node.outputs.size(),
+                    "it has no {} with as many outputs as it has.", name);
+    const size_t before = defined_.size();
+    // onnxslim gives a branch copies of outer tensors under the same names.
+    for (const auto& [copied, tensor] : branch->graph->initializers) {
+      const ReadValue* outer = find(copied);
+      const bool same = outer && outer->is_known() && is_same_value(outer->known[0], tensor);
+      if (!same) define(copied, ReadValue(tensor));
+    }
+    read_nodes(*branch->graph);
+    std::vector<ReadValue> results;
+    for (const FileValue& output : branch->graph->outputs) {
+      const ReadValue* value = find(output.name);
+      check<DataLoss>(value && (value->placeholder.defined() || value->known[0].defined()),
+                      "no node makes the output '{}' of its {}.", printable(output.name), name);
+      results.push_back(*value);
+    }
+    // Names within a branch are its own.
+    for (; defined_.size() > before; defined_.pop_back()) values_.erase(defined_.back());
+    return results;
+  }
+
   void read(const FileNode& node) {
     const Rule* rule = node.domain.empty() ? rule_of(node.op) : nullptr;
-    if (!rule) {
+    const bool branches = node.domain.empty() && node.op == "If";
+    if (!rule && !branches) {
       raise<Unimplemented>("{}: this operator{} isn't read.{}", label(node),
                            node.domain.empty() ? "" : " of '" + printable(node.domain) + "'",
                            node.domain.empty() ? did_you_mean(node.op, {}, read_operators()) : "");
     }
     const std::vector<const ReadValue*> operands = operands_of(node);
     try {
-      run(node, *rule, operands);
+      branches ? read_branches(node, operands) : run(node, *rule, operands);
     } catch (const Error& error) {
       rethrow_at(label(node), error);
     } catch (const std::bad_alloc&) {
@@ -340,8 +364,7 @@ class Importer : public ModelReader {
   }
 
   void run(const FileNode& node, const Rule& rule, const std::vector<const ReadValue*>& operands) {
-    named_whole_ = false;
-    name_of_node_.clear();
+    begin_node();
     const bool known = std::ranges::all_of(
         operands, [](const ReadValue* value) { return !value || value->is_known(); });
     const bool given = known && std::ranges::any_of(operands, [](const ReadValue* value) {
@@ -433,6 +456,11 @@ class Importer : public ModelReader {
 
   // ---- names ----
 
+  void begin_node() {
+    named_whole_ = false;
+    name_of_node_.clear();
+  }
+
   // The name for the current node, i.e. for its first layer or last op.
   const std::string& node_name() {
     if (!name_of_node_.empty()) return name_of_node_;
@@ -481,7 +509,8 @@ class Importer : public ModelReader {
   std::unordered_set<const void*> charged_;       // constants of ops
   uint64_t left_;                                 // bytes that may still be computed with
   std::unordered_map<std::string, ReadValue> values_;
-  std::unordered_map<std::string, Reads> reads_;
+  std::vector<std::string> defined_;  // their names, in order
+  ValueReads reads_;
   std::unordered_set<const FileNode*> skipped_;
   std::map<std::string, LayerHandle> made_;
   std::unordered_map<const void*, std::pair<Tensor, Tensor>> before_rows_;  // keep ids valid
@@ -489,6 +518,7 @@ class Importer : public ModelReader {
   std::map<std::string, Size> open_;
   int64_t open_axes_ = 0;
   bool has_rows_ = false;
+  std::set<std::string> rows_;  // names of first axes, if these are all the same
 
   LayerNames names_;
   std::unordered_map<std::string, std::string> output_names_;  // by value, until used
@@ -521,24 +551,17 @@ bool is_same_for(const OnnxFile& file, const Importer& made, ChoiceOfSizes choic
 // Reads the file for other sizes as well: one less than a multiple of 32, and with the smallest
 // power of two added that it accepts (1, unless it rejects odd sizes).
 void check_other_sizes(const OnnxFile& file, const Importer& made) {
-  const bool large = made.choice().large;
-  is_same_for(file, made, {.last = true, .large = large});
-  for (int64_t more = 1; more <= (large ? 1024 : 32); more *= 2) {
-    if (is_same_for(file, made, {.more = more, .large = large})) return;
+  ChoiceOfSizes other = made.choice();
+  other.last = true;
+  is_same_for(file, made, other);
+  other.last = false;
+  for (other.more = 1; other.more <= 32 * other.scale; other.more *= 2) {
+    if (is_same_for(file, made, other)) return;
   }
   raise<Unimplemented>(
       "'{}' accepts only some sizes of its open axes, and it isn't known which ones. Export the "
       "model for fixed sizes of all axes but the first.",
       file.path);
-}
-
-// Other than the first axes.
-bool has_open_axes(const OnnxFile& file) {
-  return std::ranges::any_of(file.inputs, [](const FileValue& value) {
-    return value.sizes && value.sizes->size() > 1 &&
-           std::any_of(value.sizes->begin() + 1, value.sizes->end(),
-                       [](const auto& size) { return std::holds_alternative<std::string>(size); });
-  });
 }
 
 ImportedGraph read_for(const OnnxFile& file, Device device, ChoiceOfSizes choice) {
@@ -558,12 +581,15 @@ ImportedGraph read_onnx(const std::string& path) {
   const AllocationLimit limit(reading::most_made_of(file.bytes));
   const Device device = default_device();
   const DeviceScope host("CPU:0");
-  try {
-    return reading::read_for(file, device, {});
-  } catch (const InvalidArgument&) {
-    if (!reading::has_open_axes(file)) throw;
+  const std::vector<reading::ChoiceOfSizes> choices = reading::choices_for(file.inputs);
+  for (const reading::ChoiceOfSizes& choice : choices) {
+    try {
+      return reading::read_for(file, device, choice);
+    } catch (const InvalidArgument&) {
+      if (&choice == &choices.back()) throw;
+    }
   }
-  return reading::read_for(file, device, {.large = true});
+  raise<Internal>("no sizes to read '{}' for.", path);
 }
 
 }  // namespace cornu::onnx

@@ -121,28 +121,29 @@ void read_scatter_nd(NodeReader& n) {
   give_scattered(n, x, indices, n.in(2));
 }
 
-// Adds numbers along an axis to zeros or existing elements.
+// Writes to the places that have these indices along an axis.
 void read_scatter_elements(NodeReader& n) {
   const Tensor x = n.in(0), updates = n.in(2);
-  const int64_t axis = n.axis(n.integer("axis", 0), x.rank());
-  if (!x.shape().is_static() || !updates.shape().is_static()) {
-    n.refuse("it writes to elements of a tensor with an axis of unknown size");
+  const int64_t rank = x.rank(), axis = n.axis(n.integer("axis", 0), rank);
+  const Sizes sizes = n.shape(2);
+  Tensor given = n.in(1);
+  if (may_be_negative(given)) {
+    const Tensor size = ops::reshape(size_along(x, axis, given.dtype()), Shape());
+    given = ops::where(ops::less(given, 0), ops::add(given, size), given);
   }
-  const Tensor given = from_front(n.in(1), x.dim(axis));
   // The position in each axis, as for ScatterND.
   std::vector<Tensor> columns;
-  for (int64_t other = 0; other < x.rank(); ++other) {
-    const Tensor column =
-        other == axis
-            ? given
-            : ops::broadcast_to(ops::reshape(ops::arange(updates.dim(other), given.dtype()),
-                                             along(other, x.rank())),
-                                updates.shape());
+  for (int64_t other = 0; other < rank; ++other) {
+    const auto place = static_cast<size_t>(other);
+    const Tensor column = other == axis
+                              ? given
+                              : ops::add(n.places_along(sizes[place], other, rank, given.dtype()),
+                                         ops::zeros_like(given));
     columns.push_back(ops::expand_dims(column, -1));
   }
-  const Tensor indices =
-      ops::reshape(ops::concatenate(columns, -1), {updates.num_elements(), x.rank()});
-  give_scattered(n, x, indices, ops::reshape(updates, {updates.num_elements()}));
+  const int64_t count = updates.shape().is_static() ? updates.num_elements() : kUnknown;
+  const Tensor indices = ops::reshape(ops::concatenate(columns, -1), {count, rank});
+  give_scattered(n, x, indices, ops::reshape(updates, {count}));
 }
 
 // Negative indices count from the last class; others out of range yield only `off`.
@@ -165,6 +166,7 @@ const Rule kRulesOfIndices[] = {
     {"GatherElements", read_gather_elements},
     {"GatherND", read_gather_nd},
     {"OneHot", read_one_hot},
+    {"Scatter", read_scatter_elements},
     {"ScatterElements", read_scatter_elements},
     {"ScatterND", read_scatter_nd},
 };

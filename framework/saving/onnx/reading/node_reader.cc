@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "framework/core/checked.h"
 #include "framework/core/strings.h"
 #include "framework/graph/dispatch.h"
 #include "framework/model/input.h"
@@ -67,6 +68,16 @@ Tensor first_line(const Tensor& x, int64_t axis) {
     if (other != axis) line = ops::slice_axis(line, other, 0, 1);
   }
   return ops::reshape(line, {kUnknown});
+}
+
+Size product(const Sizes& sizes) {
+  Size result(1);
+  for (const Size& size : sizes) {
+    for (size_t i = 0; i < kTraces; ++i) {
+      result.by_trace[i] = checked_multiply(result.by_trace[i], size.by_trace[i], "its shape");
+    }
+  }
+  return result;
 }
 
 std::string layer_dtype(const Tensor& x) {
@@ -284,7 +295,9 @@ Tensors NodeReader::keras_op(const char* module, const char* class_name, Json co
                                             {"config", std::move(config)}}),
                               operands);
   std::vector<Tensor> placeholders;
-  std::ranges::copy_if(operands, std::back_inserter(placeholders), is_placeholder);
+  for (const Tensor& operand : operands) {
+    if (operand.defined() && is_placeholder(operand)) placeholders.push_back(operand);
+  }
   if (placeholders.empty()) return op->call_list({}, {});
   return LayerHandle(op)(Tensors(std::move(placeholders)));
 }
@@ -300,15 +313,36 @@ Tensor NodeReader::reshaped(const Tensor& x, const Sizes& to) {
   if (const Tensor before = model_.before_rows(x); before.defined()) return reshaped(before, to);
   const Sizes from = model_.shapes().of(x);
   if (without_ones(from) == without_ones(to)) return with_ones(x, from, to);
-  const bool keeps_rows = open.size() == 2 && open[0] == 0 && !from.empty() && from[0] == to[0];
-  if (!keeps_rows) {
-    refuse(
-        fmt::format("it makes a shape of {}, of which several sizes aren't known. Export the "
-                    "model for fixed sizes of all axes but the first",
-                    shape));
+  if (open.size() == 2) {
+    if (const Tensor y = reshaped_around_open(x, from, to); y.defined()) return y;
   }
-  return layer("Reshape", Json::object({{"target_shape", shape.slice(1).dims()}}), x, {}, "reshape")
-      .single();
+  refuse(fmt::format(
+      "it makes a shape of {}, of which several sizes aren't known. Export the model for "
+      "fixed sizes of all axes but the first",
+      shape));
+}
+
+// If one of two open axes stays, with as many elements before and after it: moves that axis to the
+// front, where Reshape keeps it. Otherwise undefined.
+Tensor NodeReader::reshaped_around_open(const Tensor& x, const Sizes& from, const Sizes& to) {
+  for (size_t i = 0; i < to.size(); ++i) {
+    if (to[i].fixed()) continue;
+    for (size_t j = 0; j < from.size(); ++j) {
+      const auto first = [](const Sizes& sizes, size_t count) {
+        return product(Sizes(sizes.begin(), sizes.begin() + static_cast<int64_t>(count)));
+      };
+      if (from[j] != to[i] || first(from, j) != first(to, i)) continue;
+      Ints target;
+      for (size_t axis = 0; axis < to.size(); ++axis) {
+        if (axis != i) target.push_back(to[axis].fixed() ? to[axis].value() : kUnknown);
+      }
+      const Tensor moved = j == 0 ? x : ops::moveaxis(x, static_cast<int64_t>(j), 0);
+      const Json config = Json::object({{"target_shape", target}});
+      const Tensor y = layer("Reshape", config, moved, {}, "reshape").single();
+      return i == 0 ? y : ops::moveaxis(y, 0, static_cast<int64_t>(i));
+    }
+  }
+  return {};
 }
 
 const std::vector<OpenShapes::Axis>& NodeReader::open_axes() {
@@ -368,6 +402,11 @@ Tensor NodeReader::places(const Size& size, DType dtype) {
   const Tensor ones = ops::ones_like(line(size, DType::Int64));
   const Tensor counted = ops::subtract(ops::cumsum(ones, 0), 1);
   return dtype == DType::Int64 ? counted : ops::cast(counted, dtype);
+}
+
+Tensor NodeReader::places_along(const Size& size, int64_t axis, int64_t rank, DType dtype) {
+  const Tensor counted = size.fixed() ? ops::arange(size.value(), dtype) : places(size, dtype);
+  return ops::reshape(counted, along(axis, rank));
 }
 
 Tensor NodeReader::zeros(const Sizes& shape, DType dtype) {

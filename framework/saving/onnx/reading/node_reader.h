@@ -26,6 +26,9 @@ Shape along(int64_t axis, int64_t rank);
 // Returns the elements of x along an axis, which may be open, at index 0 of all other axes.
 Tensor first_line(const Tensor& x, int64_t axis);
 
+// The number of elements. Throws InvalidArgument if it is too large.
+Size product(const Sizes& sizes);
+
 // The dtype for a layer on x: x's if floating, otherwise float32.
 std::string layer_dtype(const Tensor& x);
 
@@ -140,6 +143,8 @@ class NodeReader {
                    const std::vector<Tensor>& operands);
   // Returns the same elements with other sizes.
   Tensor reshaped(const Tensor& x, const Sizes& to);
+  // Returns 0, 1, 2 … as one axis of a shape, of this rank.
+  Tensor places_along(const Size& size, int64_t axis, int64_t rank, DType dtype);
   // Returns zeros of this shape, which depends on open axes, as a placeholder.
   Tensor zeros(const Sizes& shape, DType dtype);
   // Returns 0, 1, 2 … along an axis of this size.
@@ -175,6 +180,7 @@ class NodeReader {
   Tensor number_of(const Size& number);
   Tensor new_number(const Size& number);
   [[noreturn]] void refuse_sizes() const;
+  Tensor reshaped_around_open(const Tensor& x, const Sizes& from, const Sizes& to);
   std::string sharing_key(const std::string& class_name, const Json& config) const;
 
   ModelReader& model_;

@@ -77,16 +77,24 @@ Ints axes_from(int64_t first, int64_t rank) {
   return axes;
 }
 
+// With the mean and the inverse of the standard deviation, if they are outputs.
+void give_with_moments(NodeReader& n, const Tensor& y, const Axes& axes, double epsilon) {
+  if (!n.wants(1) && !n.wants(2)) return n.give(y);
+  const auto [mean, variance] = ops::moments(n.in(0), axes, true);
+  n.give_all({y, mean, ops::rsqrt(ops::add(variance, epsilon))});
+}
+
 void read_layer_normalization(NodeReader& n) {
   const Tensor x = n.in(0);
   const Ints axes = axes_from(n.axis(n.integer("axis", -1), x.rank()), x.rank());
   const double epsilon = n.number("epsilon", kEpsilon);
+  const auto give = [&](const Tensor& y) { give_with_moments(n, y, axes, epsilon); };
   const Shape sizes = x.shape().slice(axes[0]);
   if (!is_placeholder(x) || !n.is_constant(1) || (n.has(2) && !n.is_constant(2)) ||
       !sizes.is_static()) {
     const Tensor plain = ops::layer_normalization(x, {.axis = axes, .epsilon = epsilon});
     const Tensor scaled = ops::multiply(plain, n.in(1));
-    return n.give(n.has(2) ? ops::add(scaled, n.in(2)) : scaled);
+    return give(n.has(2) ? ops::add(scaled, n.in(2)) : scaled);
   }
   const auto weight = [&](size_t i) {
     const Tensor given = n.in(i);  // with leading axes of size 1, or fewer axes
@@ -99,7 +107,7 @@ void read_layer_normalization(NodeReader& n) {
   const Json config = Json::object({{"axis", axes.size() == 1 ? Json(axes[0]) : Json(axes)},
                                     {"epsilon", epsilon},
                                     {"center", n.has(2)}});
-  n.give(n.layer("LayerNormalization", config, x, weights).single());
+  give(n.layer("LayerNormalization", config, x, weights).single());
 }
 
 void read_rms_normalization(NodeReader& n) {

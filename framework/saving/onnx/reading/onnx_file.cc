@@ -14,6 +14,7 @@ namespace cornu::onnx::reading {
 namespace {
 
 constexpr uint64_t kMaxBytes = uint64_t{1} << 31;  // maximum size of a message
+constexpr int kMaxDepth = 32;                      // of graphs in graphs
 
 // The domain of ONNX's own operators has two names.
 bool is_onnx(std::string_view domain) { return domain.empty() || domain == "ai.onnx"; }
@@ -54,9 +55,12 @@ class ModelParser {
     });
     check<DataLoss>(graph.has_value(), "'{}' has no graph. The file is damaged, or no ONNX file.",
                     file_.path);
+    check<Unimplemented>(file_.opset > 0 || !has_others_,
+                         "'{}' has only operators of domains other than ONNX's, which aren't read.",
+                         file_.path);
     check<DataLoss>(file_.opset > 0, "'{}': it doesn't say which operator set of ONNX it is of.",
                     file_.path);
-    read_graph(*graph);
+    read_graph(*graph, file_);
   }
 
   void read_opset(std::string_view message) {
@@ -67,24 +71,28 @@ class ModelParser {
       if (field == 2) version = static_cast<int64_t>(number(reader, type));
       return field <= 2;
     });
-    if (is_onnx(domain)) file_.opset = version;
+    if (is_onnx(domain)) {
+      file_.opset = version;
+    } else {
+      has_others_ = true;
+    }
   }
 
-  void read_graph(std::string_view message) {
+  void read_graph(std::string_view message, FileGraph& graph) {
     std::vector<FileValue> inputs;
     each_field(message, [&](uint32_t field, Reader& reader, Type type) {
       switch (field) {
         case 1:
-          add(file_.nodes, node(bytes(reader, type)));
+          add(graph.nodes, node(bytes(reader, type)));
           return true;
         case 5:
-          add_initializer(bytes(reader, type));
+          add_initializer(bytes(reader, type), graph);
           return true;
         case 11:
           add(inputs, value(bytes(reader, type)));
           return true;
         case 12:
-          add(file_.outputs, value(bytes(reader, type)));
+          add(graph.outputs, value(bytes(reader, type)));
           return true;
         case 15:
           raise<Unimplemented>("'{}' has sparse tensors, which aren't read.", file_.path);
@@ -93,13 +101,24 @@ class ModelParser {
       }
     });
     for (FileValue& input : inputs) {  // old files list weights among them
-      if (!file_.initializers.contains(input.name)) file_.inputs.push_back(std::move(input));
+      if (!graph.initializers.contains(input.name)) graph.inputs.push_back(std::move(input));
     }
   }
 
-  void add_initializer(std::string_view message) {
+  // The graph of a branch or loop; null if it is nested too deeply.
+  std::shared_ptr<const FileGraph> inner_graph(std::string_view message) {
+    if (depth_ == kMaxDepth) return nullptr;
+    charge(sizeof(FileGraph));
+    auto graph = std::make_shared<FileGraph>();
+    ++depth_;
+    read_graph(message, *graph);
+    --depth_;
+    return graph;
+  }
+
+  void add_initializer(std::string_view message, FileGraph& graph) {
     auto [name, tensor] = tensors_.read(message);
-    check<DataLoss>(file_.initializers.emplace(name, tensor).second,
+    check<DataLoss>(graph.initializers.emplace(name, tensor).second,
                     "'{}': two of its tensors are named '{}'.", file_.path, printable(name));
   }
 
@@ -140,7 +159,7 @@ class ModelParser {
   static FileAttribute::Kind kind_of(uint64_t type) {
     using Kind = FileAttribute::Kind;
     static constexpr Kind kKinds[] = {Kind::None,    Kind::Number,   Kind::Integer,
-                                      Kind::Text,    Kind::Tensor,   Kind::Other,
+                                      Kind::Text,    Kind::Tensor,   Kind::Graph,
                                       Kind::Numbers, Kind::Integers, Kind::Texts};
     return type < std::size(kKinds) ? kKinds[type] : Kind::Other;
   }
@@ -164,6 +183,9 @@ class ModelParser {
           return true;
         case 5:
           result.tensor = tensors_.read(bytes(reader, type)).second;
+          return true;
+        case 6:
+          result.graph = inner_graph(bytes(reader, type));
           return true;
         case 7:
           append_fixed<float>(reader, type, result.numbers);
@@ -212,13 +234,17 @@ class ModelParser {
     });
   }
 
-  template <class T>
-  void add(std::vector<T>& to, T element) {
-    check<ResourceExhausted>(sizeof(T) <= left_,
+  void charge(size_t bytes) {
+    check<ResourceExhausted>(bytes <= left_,
                              "'{}': its nodes take much more memory than it has bytes. The file is "
                              "damaged, or no ONNX file.",
                              file_.path);
-    left_ -= sizeof(T);
+    left_ -= bytes;
+  }
+
+  template <class T>
+  void add(std::vector<T>& to, T element) {
+    charge(sizeof(T));
     to.push_back(std::move(element));
   }
 
@@ -245,7 +271,9 @@ class ModelParser {
   }
 
   std::string_view text_;
-  uint64_t left_ = 0;  // remaining bytes for elements stored in messages
+  uint64_t left_ = 0;        // remaining bytes for elements stored in messages
+  int depth_ = 0;            // of graphs in graphs
+  bool has_others_ = false;  // operator sets
   FileTensors tensors_;
   OnnxFile file_;
 };

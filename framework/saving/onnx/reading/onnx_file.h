@@ -15,9 +15,11 @@
 
 namespace cornu::onnx::reading {
 
+struct FileGraph;
+
 // AttributeProto. Members not used by its kind are empty.
 struct FileAttribute {
-  enum class Kind { None, Number, Integer, Text, Tensor, Numbers, Integers, Texts, Other };
+  enum class Kind { None, Number, Integer, Text, Tensor, Graph, Numbers, Integers, Texts, Other };
 
   std::string name;
   Kind kind = Kind::None;
@@ -25,6 +27,7 @@ struct FileAttribute {
   int64_t integer = 0;
   std::string text;
   Tensor tensor;
+  std::shared_ptr<const FileGraph> graph;  // null if it is nested too deeply
   std::vector<float> numbers;
   std::vector<int64_t> integers;
   std::vector<std::string> texts;
@@ -50,14 +53,18 @@ struct FileValue {
   std::optional<std::vector<Size>> sizes;  // nullopt: the rank is unknown
 };
 
-struct OnnxFile {
-  std::string path;
-  int64_t opset = 0;   // of ONNX's own operators
-  uint64_t bytes = 0;  // including external files with tensors
+// GraphProto: of the model, or of a branch or loop.
+struct FileGraph {
   std::vector<FileNode> nodes;
   std::unordered_map<std::string, Tensor> initializers;
   std::vector<FileValue> inputs;  // excluding initializers
   std::vector<FileValue> outputs;
+};
+
+struct OnnxFile : FileGraph {
+  std::string path;
+  int64_t opset = 0;                   // of ONNX's own operators
+  uint64_t bytes = 0;                  // including external files with tensors
   std::shared_ptr<const void> memory;  // keeps texts and tensors alive
 };
 

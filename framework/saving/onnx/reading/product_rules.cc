@@ -28,29 +28,11 @@ bool can_be_dense(NodeReader& n, const Tensor& x, const Tensor& kernel) {
          x.rank() >= 2 && is_floating(x.dtype()) && kernel.dtype() == x.dtype();
 }
 
-// Limits products of constants, which may be slow.
-Tensor multiplied(NodeReader& n, const Tensor& x, const Tensor& y) {
-  if (n.folds() && x.rank() > 0 && y.rank() > 0) {
-    const int64_t depth = std::max<int64_t>(x.shape().back(), 1);
-    n.charge((Checked(x.num_elements(), "a product") * y.num_elements()).value() / depth);
-  }
-  return ops::matmul(x, y);
-}
-
 void read_matmul(NodeReader& n) {
   const Tensor x = n.in(0), y = n.in(1);
   if (!can_be_dense(n, x, y)) return n.give(multiplied(n, x, y));
   const Tensor bias = n.take_bias(y.dim(1));
   n.give(dense(n, x, y, bias));
-}
-
-// For int8 without zero points: products of int8 are int32 here, too.
-void read_matmul_integer(NodeReader& n) {
-  const Tensor x = n.in(0), y = n.in(1);
-  if (n.has(2) || n.has(3) || x.dtype() != DType::Int8 || y.dtype() != DType::Int8) {
-    n.refuse("expected int8 without zero points");
-  }
-  n.give(multiplied(n, x, y));
 }
 
 Tensor scaled(const Tensor& x, double factor) { return factor == 1 ? x : ops::multiply(x, factor); }
@@ -89,10 +71,17 @@ const Rule kRulesOfProducts[] = {
     {"Einsum", read_einsum},
     {"Gemm", read_gemm},
     {"MatMul", read_matmul},
-    {"MatMulInteger", read_matmul_integer},
 };
 
 }  // namespace
+
+Tensor multiplied(NodeReader& n, const Tensor& x, const Tensor& y) {
+  if (n.folds() && x.rank() > 0 && y.rank() > 0) {
+    const int64_t depth = std::max<int64_t>(x.shape().back(), 1);
+    n.charge((Checked(x.num_elements(), "a product") * y.num_elements()).value() / depth);
+  }
+  return ops::matmul(x, y);
+}
 
 std::span<const Rule> product_rules() { return kRulesOfProducts; }
 

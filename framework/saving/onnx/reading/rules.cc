@@ -10,9 +10,10 @@ const std::map<std::string_view, const Rule*>& all_rules() {
   static const auto* const all = [] {
     auto* made = new std::map<std::string_view, const Rule*>;
     for (const auto& family :
-         {activation_rules(), convolution_rules(), elementwise_rules(), image_rules(),
-          index_rules(), normalization_rules(), pooling_rules(), product_rules(), recurrent_rules(),
-          reduction_rules(), shape_rules()}) {
+         {activation_rules(), attention_rules(), convolution_rules(), elementwise_rules(),
+          image_rules(), index_rules(), normalization_rules(), padding_rules(), pooling_rules(),
+          product_rules(), quantization_rules(), recurrent_rules(), reduction_rules(),
+          shape_rules()}) {
       for (const Rule& rule : family) made->emplace(rule.op, &rule);
     }
     return made;

@@ -18,16 +18,22 @@ struct Rule {
 
 // activation_rules.cc, …
 std::span<const Rule> activation_rules();
+std::span<const Rule> attention_rules();
 std::span<const Rule> convolution_rules();
 std::span<const Rule> elementwise_rules();
 std::span<const Rule> image_rules();  // for pixels: resizing, blocks
 std::span<const Rule> index_rules();
 std::span<const Rule> normalization_rules();
+std::span<const Rule> padding_rules();
 std::span<const Rule> pooling_rules();
 std::span<const Rule> product_rules();
+std::span<const Rule> quantization_rules();
 std::span<const Rule> recurrent_rules();
 std::span<const Rule> reduction_rules();
 std::span<const Rule> shape_rules();
+
+// The matrix product. Limits those of constants, which may be slow.
+Tensor multiplied(NodeReader& n, const Tensor& x, const Tensor& y);
 
 // Divides x by y; integer division rounds toward zero.
 Tensor divided(const Tensor& x, const Tensor& y);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that reshape or rearrange elements, or return sizes.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 
-#include "framework/core/allocation_limit.h"
 #include "framework/core/checked.h"
 #include "framework/model/input.h"
 #include "framework/ops/ops.h"
@@ -35,16 +35,6 @@ void read_shape(NodeReader& n) {
   };
   const int64_t begin = place("start", 0), end = std::max(begin, place("end", rank));
   give_sizes(n, Sizes(shape.begin() + begin, shape.begin() + end));
-}
-
-Size product(const Sizes& sizes) {
-  Size result(1);
-  for (const Size& size : sizes) {
-    for (size_t i = 0; i < kTraces; ++i) {
-      result.by_trace[i] = checked_multiply(result.by_trace[i], size.by_trace[i], "its shape");
-    }
-  }
-  return result;
 }
 
 void read_size(NodeReader& n) {
@@ -84,19 +74,26 @@ void read_constant_of_shape(NodeReader& n) {
   n.give(ops::broadcast_to(ops::reshape(value, Shape()), known_shape(n, 0)));
 }
 
-// Consecutive numbers, with as many elements as an open axis.
+// Equidistant numbers, with as many elements as an open axis.
 Tensor open_range(NodeReader& n) {
   const Size start = n.size(0), limit = n.size(1);
   const DType dtype = n.known_dtype(0);
-  if (n.number(2, 1) != 1) n.refuse("its step isn't 1, and its number of elements isn't known");
+  if (!n.is_constant(2)) n.refuse("its step follows the size of an axis that isn't known");
+  const double given = n.number(2, 1);
+  if (given < 1 || given > 0x1p53 || given != std::floor(given)) {
+    n.refuse("its step isn't a whole number from 1, and its number of elements isn't known");
+  }
+  const auto step = static_cast<int64_t>(given);
   Size count;
   for (size_t k = 0; k < kTraces; ++k) {
-    count.by_trace[k] = checked_subtract(limit.by_trace[k], start.by_trace[k], "a range");
+    const int64_t distance = checked_subtract(limit.by_trace[k], start.by_trace[k], "a range");
+    count.by_trace[k] = distance / step + (distance % step > 0 ? 1 : 0);
   }
   check<InvalidArgument>(!count.fixed() || count.value() >= 0,
                          "expected a limit from the start on, got a range of {} numbers.",
                          count.value());
-  const Tensor places = count.fixed() ? ops::arange(count.value(), dtype) : n.places(count, dtype);
+  Tensor places = count.fixed() ? ops::arange(count.value(), dtype) : n.places(count, dtype);
+  if (step != 1) places = ops::multiply(places, step);
   return start == Size(0) ? places : ops::add(places, n.in(0));
 }
 
@@ -250,9 +247,17 @@ void read_tile(NodeReader& n) {
 }
 
 void read_concat(NodeReader& n) {
-  const std::vector<Tensor> all = n.all_in();
-  check<InvalidArgument>(!all.empty(), "expected at least one input, got none.");
-  n.give(ops::concatenate(all, n.axis(n.integer("axis", 1), all[0].rank())));
+  check<InvalidArgument>(n.count() > 0, "expected at least one input, got none.");
+  const auto rank = static_cast<int64_t>(n.shape().size());
+  const int64_t axis = n.axis(n.integer("axis", 1), rank);
+  std::vector<Tensor> parts;
+  for (size_t i = 0; i < n.count(); ++i) {
+    const Sizes shape = n.shape(i);
+    const bool empty =
+        std::ssize(shape) == rank && shape[static_cast<size_t>(axis)] == Size(0) && !n.folds();
+    if (!empty || (parts.empty() && i + 1 == n.count())) parts.push_back(n.in(i));
+  }
+  n.give(ops::concatenate(parts, axis));
 }
 
 // ---- parts ----
@@ -481,77 +486,6 @@ void read_slice(NodeReader& n) {
   n.give(x);
 }
 
-// ---- padding ----
-
-// The source indices of an axis padded in one of the modes reflect, edge and wrap.
-Ints padded_places(const std::string& mode, int64_t size, int64_t before, int64_t after) {
-  const int64_t least = mode == "reflect" ? 2 : 1;
-  check<InvalidArgument>(size >= least || (before <= 0 && after <= 0),
-                         "an axis of {} elements can't be padded in mode '{}'.", size, mode);
-  const int64_t total = Checked(size, "Pad") + before + after;
-  AllocationLimit::check_bytes(static_cast<size_t>(total) * sizeof(int64_t));
-  Ints places;
-  places.reserve(static_cast<size_t>(total));
-  for (int64_t i = 0; i < total; ++i) {
-    const int64_t place = i - before;
-    if (mode == "edge") {
-      places.push_back(std::clamp<int64_t>(place, 0, size - 1));
-    } else if (mode == "wrap") {
-      places.push_back((place % size + size) % size);
-    } else {
-      const int64_t period = 2 * std::max<int64_t>(size - 1, 1);
-      const int64_t turn = (place % period + period) % period;
-      places.push_back(std::min(turn, period - turn));
-    }
-  }
-  return places;
-}
-
-Tensor cut(NodeReader& n, const Tensor& x, int64_t axis, int64_t before, int64_t after) {
-  if (before >= 0 && after >= 0) return x;
-  if (x.dim(axis) == kUnknown && after < 0)
-    n.refuse("it cuts off the end of an axis of unknown size");
-  const int64_t begin = std::max<int64_t>(-before, 0);
-  if (after >= 0) return ops::slice_axis(x, axis, begin);
-  return ops::slice_axis(x, axis, begin, Checked(x.dim(axis), "Pad") + after);
-}
-
-void read_pad(NodeReader& n) {
-  Tensor x = n.in();
-  const std::string mode = n.choice("mode", {"constant", "reflect", "edge", "wrap"});
-  const std::optional<Ints> given = n.integers(1, "pads");
-  Ints axes;
-  if (n.has(3)) {
-    axes = n.integers(3);
-  } else {
-    axes.resize(static_cast<size_t>(x.rank()));
-    std::iota(axes.begin(), axes.end(), 0);
-  }
-  check<InvalidArgument>(given && given->size() == 2 * axes.size(),
-                         "expected pads before and after {} axes.", axes.size());
-  std::vector<std::pair<int64_t, int64_t>> widths(static_cast<size_t>(x.rank()));
-  bool some = false;
-  for (size_t i = 0; i < axes.size(); ++i) {
-    const int64_t axis = n.axis(axes[i], x.rank());
-    const int64_t before = (*given)[i], after = (*given)[axes.size() + i];
-    x = cut(n, x, axis, before, after);
-    const std::pair<int64_t, int64_t> added(std::max<int64_t>(before, 0),
-                                            std::max<int64_t>(after, 0));
-    if (added.first == 0 && added.second == 0) continue;
-    some = true;
-    widths[static_cast<size_t>(axis)] = added;
-    if (mode == "constant") continue;
-    if (x.dim(axis) == kUnknown) n.refuse("it mirrors an axis of unknown size");
-    const Ints places = padded_places(mode, x.dim(axis), added.first, added.second);
-    x = ops::take(x, Tensor::from(places), axis);
-  }
-  if (!some || mode != "constant") return n.give(x);
-  Tensor value = n.opset() < 11 ? Tensor(n.number("value", 0)) : n.optional(2);
-  if (!value.defined()) value = Tensor(0);
-  n.give(ops::pad(x, widths,
-                  ops::cast(value.is_weak() ? value : ops::reshape(value, Shape()), x.dtype())));
-}
-
 void read_trilu(NodeReader& n) {
   const int64_t k = n.whole_number(1, 0);
   const char* name = n.integer("upper", 1) != 0 ? "Triu" : "Tril";
@@ -565,7 +499,6 @@ const Rule kRulesOfShapes[] = {
     {"Expand", read_expand},
     {"Flatten", read_flatten},
     {"Identity", read_identity},
-    {"Pad", read_pad},
     {"Range", read_range},
     {"Reshape", read_reshape},
     {"Shape", read_shape},

@@ -2,6 +2,9 @@
 #include "framework/saving/onnx/reading/windows.h"
 
 #include <algorithm>
+#include <numeric>
+
+#include "framework/ops/ops.h"
 
 namespace cornu::onnx::reading {
 namespace {
@@ -105,6 +108,13 @@ Tensor with_zeros(NodeReader& n, const Tensor& x, const Windows& w) {
   const Json config = Json::object({{"padding", w.axes() == 1 ? pads[0] : Json(std::move(pads))},
                                     {"data_format", "channels_first"}});
   return n.layer(class_of_axes("ZeroPadding", w.axes()), config, x, {}, "pad").single();
+}
+
+Tensor spatial_first(const Tensor& kernel, const Ints& then) {
+  Ints order(static_cast<size_t>(kernel.rank()) - then.size());
+  std::iota(order.begin(), order.end(), static_cast<int64_t>(then.size()));
+  order.insert(order.end(), then.begin(), then.end());
+  return ops::transpose(kernel, order);
 }
 
 std::vector<std::pair<int64_t, int64_t>> widths_of(const Windows& w) {

@@ -33,6 +33,8 @@ std::string class_of_axes(const std::string& name, size_t axes, const char* endi
 Json windows_config(const Windows& windows, const char* padding);
 // Returns x padded with zeros.
 Tensor with_zeros(NodeReader& n, const Tensor& x, const Windows& windows);
+// Reorders a kernel's axes to Keras's order: (spatial…, then these).
+Tensor spatial_first(const Tensor& kernel, const Ints& then);
 // The padding of all axes, including batch and channels.
 std::vector<std::pair<int64_t, int64_t>> widths_of(const Windows& windows);
 
