@@ -36,10 +36,17 @@ Tensor comparison(const Tensor& x1, const Tensor& x2) {
   return call<kName>({a, b});
 }
 
+// The operands of arithmetic, in their common dtype; bools count as 0 and 1.
+std::pair<Tensor, Tensor> unified_numbers(const Tensor& x1, const Tensor& x2,
+                                          std::string_view who) {
+  const auto [a, b] = unify(x1, x2, who);
+  if (a.dtype() == DType::Bool) return {cast(a, DType::Int32), cast(b, DType::Int32)};
+  return {a, b};
+}
+
 template <OpName kName>
 Tensor arithmetic(const Tensor& x1, const Tensor& x2) {
-  const auto [a, b] = unify(x1, x2, kName.text);
-  if (a.dtype() == DType::Bool) return call<kName>({cast(a, DType::Int32), cast(b, DType::Int32)});
+  const auto [a, b] = unified_numbers(x1, x2, kName.text);
   return call<kName>({a, b});
 }
 
@@ -189,8 +196,8 @@ Tensor clip(const Tensor& x, const Tensor& x_min, const Tensor& x_max) {
     return minimum(maximum(v, low), high);
   };
   if (!goes_at_once({x})) return clipped(x, x_min, x_max);
-  const auto [raised, low] = unify(x, x_min, "maximum");
-  const auto [v, high] = unify(raised, x_max, "minimum");
+  const auto [raised, low] = unified_numbers(x, x_min, "maximum");
+  const auto [v, high] = unified_numbers(raised, x_max, "minimum");
   return at_once<"clip">({v, cast(low, v.dtype()), high}, {}, [&](const std::vector<Tensor>& in) {
     return clipped(in[0], in[1], in[2]);
   });

@@ -236,6 +236,7 @@ TEST_CASE("clip: dtypes of values and bounds, on the first and on later calls") 
   const Tensor bytes = Tensor::from<uint8_t>({0, 1, 2, 250}, {4});
   const Tensor integers = Tensor::from<int>({-3, 0, 2, 9}, {4});
   const Tensor reals = Tensor::from<float>({-3, 0.25, 2, 9}, {4});
+  const Tensor bools = ops::not_equal(integers, 2);
   const auto expect = [](const Tensor& clipped, DType dtype, const std::vector<double>& values) {
     CHECK(clipped.dtype() == dtype);
     check_values(clipped, {4}, values);
@@ -249,6 +250,7 @@ TEST_CASE("clip: dtypes of values and bounds, on the first and on later calls") 
            {1, 1, 2, 2.5});
     expect(ops::clip(reals, Tensor::scalar(0.5), 3), DType::Float64, {0.5, 0.5, 2, 3});
     expect(ops::clip(reals, reals, 1), DType::Float32, {-3, 0.25, 1, 1});
+    expect(ops::clip(bools, bools, bytes), DType::Int32, {0, 1, 0, 1});
     CHECK_THROWS_WITH_AS(ops::clip(bytes, -1, 200), doctest::Contains("clip: maximum: "),
                          InvalidArgument);
   }
