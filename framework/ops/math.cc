@@ -195,7 +195,7 @@ Tensor clip(const Tensor& x, const Tensor& x_min, const Tensor& x_max) {
   const auto clipped = [](const Tensor& v, const Tensor& low, const Tensor& high) {
     return minimum(maximum(v, low), high);
   };
-  if (!goes_at_once({x})) return clipped(x, x_min, x_max);
+  if (!goes_at_once({x})) return clipped(x, x_min, x_max);  // a model's bounds stay numbers
   const auto [raised, low] = unified_numbers(x, x_min, "maximum");
   const auto [v, high] = unified_numbers(raised, x_max, "minimum");
   return at_once<"clip">({v, cast(low, v.dtype()), high}, {}, [&](const std::vector<Tensor>& in) {

@@ -107,13 +107,12 @@ class DividedScan : public Kernel {
  public:
   DividedScan(const KernelSpec& spec, const BatchRows& rows, int64_t parts) : problem_(spec) {
     const ComputeThreadsScope alone(1);
-    const Graph& whole = spec.attributes.get_graph("body");
     const int64_t most = (rows.batch() + parts - 1) / parts;
     std::optional<Graph> optimized;
     for (int64_t first = 0; first < rows.batch(); first += most) {
       const int64_t count = std::min(most, rows.batch() - first);
       if (!optimized || count < most) optimized = optimize(rows.with_rows(count), "body");
-      parts_.push_back(std::make_unique<Part>(*optimized, whole, rows, first, problem_));
+      parts_.push_back(std::make_unique<Part>(*optimized, rows, first, problem_));
       const size_t bytes = parts_.back()->body.scratch_bytes();
       part_scratch_ = std::max(part_scratch_, (bytes + kAlignment - 1) / kAlignment * kAlignment);
     }
@@ -137,10 +136,9 @@ class DividedScan : public Kernel {
   static constexpr size_t kAlignment = 256;
 
   struct Part {
-    Part(const Graph& optimized, const Graph& whole, const BatchRows& rows, int64_t first,
-         const ScanProblem& problem)
-        : body(optimized, problem.carries, problem.xs, &whole),
-          pointers(whole, rows),
+    Part(const Graph& optimized, const BatchRows& rows, int64_t first, const ScanProblem& problem)
+        : body(optimized, problem.carries, problem.xs, &rows.body()),
+          pointers(rows),
           first_row(first) {}
 
     LoopBody body;
@@ -231,8 +229,9 @@ class WhileKernel : public Kernel {
 
 LoopCounts loop_counts() { return counts; }
 
-RowPointers::RowPointers(const Graph& body, const BatchRows& rows)
-    : in_(body.inputs.size()), out_(body.outputs.size()) {
+RowPointers::RowPointers(const BatchRows& rows)
+    : in_(rows.body().inputs.size()), out_(rows.body().outputs.size()) {
+  const Graph& body = rows.body();
   const auto row_bytes = [&](ValueId id) {
     return rows.is_divided(id) ? body.type(id).bytes() / static_cast<size_t>(rows.batch()) : 0;
   };

@@ -28,7 +28,7 @@ std::unique_ptr<Program> make_program(const Attributes& attributes, std::string_
 // A kernel's operands and results from some row on, by input and output of its body.
 class RowPointers {
  public:
-  RowPointers(const Graph& body, const BatchRows& rows);
+  explicit RowPointers(const BatchRows& rows);
 
   void bind(const KernelArgs& args, int64_t first_row);
   const void* const* in() const { return in_.data(); }

@@ -121,6 +121,7 @@ class ProgramBuilder {
   };
 
   void find_aliases(const passes::Placement& placement) {
+    if (!program_.copies_.empty()) return;
     const Graph& graph = program_.graph_;
     std::vector<LastUse> reads(graph.inputs.size()), writes(graph.outputs.size());
     const auto note = [](const std::vector<passes::Location>& places, passes::Place place,
@@ -135,7 +136,6 @@ class ProgramBuilder {
       note(placement.instructions[i].in_at, passes::Place::Input, static_cast<int>(i), reads);
       note(placement.instructions[i].out_at, passes::Place::Output, static_cast<int>(i), writes);
     }
-    if (!program_.copies_.empty()) return;
     for (size_t i = 0; i < reads.size(); ++i) {
       for (size_t o = 0; o < writes.size(); ++o) {
         if (!(graph.type(graph.inputs[i]) == graph.type(graph.outputs[o]))) continue;

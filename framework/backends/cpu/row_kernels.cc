@@ -128,7 +128,7 @@ class RowBlocks : public Kernel {
     const int64_t blocks = (batch + block_ - 1) / block_;
     const int64_t parts = std::min<int64_t>(threads_, blocks);
     const Graph body = optimize(division.rows.with_rows(block_), "body");
-    const RowPointers pointers(division.body, division.rows);
+    const RowPointers pointers(division.rows);
     for (int64_t i = 0; i < parts; ++i) {
       const int64_t begin = blocks * i / parts * block_;
       const int64_t end = std::min(blocks * (i + 1) / parts * block_, batch);
@@ -149,7 +149,7 @@ class RowBlocks : public Kernel {
   Aliases aliases_of(const RowDivision& division) const {
     Aliases aliases = parts_.front()->program.may_alias();
     std::erase_if(aliases, [&](const std::pair<int, int>& alias) {
-      const ValueId input = division.body.inputs[static_cast<size_t>(alias.first)];
+      const ValueId input = division.rows.body().inputs[static_cast<size_t>(alias.first)];
       return !division.rows.is_divided(input) || std::ranges::any_of(parts_, [&](const auto& part) {
         return part->last &&
                std::ranges::find(part->last->may_alias(), alias) == part->last->may_alias().end();

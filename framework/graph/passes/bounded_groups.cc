@@ -49,12 +49,20 @@ std::vector<std::vector<int>> readers_of_nodes(const Graph& graph,
 BoundedGroups::BoundedGroups(const Graph& graph)
     : producers_(graph.producers()),
       value_readers_(readers_of_values(graph)),
+      leaves_(graph.types.size(), false),
       order_(readers_of_nodes(graph, value_readers_)) {
   for (const Node& node : graph.nodes) {
     std::vector<ValueId>& own = inputs_.emplace_back(node.inputs);
     std::ranges::sort(own);
     own.erase(std::unique(own.begin(), own.end()), own.end());
   }
+  for (const ValueId id : graph.outputs) leaves_[static_cast<size_t>(id)] = true;
+  for (const StateBinding& state : graph.states) leaves_[static_cast<size_t>(state.out)] = true;
+}
+
+bool BoundedGroups::is_read_outside(ValueId id, int group) const {
+  return leaves(id) || std::ranges::any_of(value_readers(id),
+                                           [&](int reader) { return group_of(reader) != group; });
 }
 
 std::optional<int> BoundedGroups::merge(int a, int b, GroupOrder::Adjacent adjacent) {

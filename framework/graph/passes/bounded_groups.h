@@ -24,6 +24,10 @@ class BoundedGroups {
   const std::vector<int>& value_readers(ValueId id) const {
     return value_readers_[static_cast<size_t>(id)];
   }
+  // Whether the value is an output of the graph, or the new value of a state.
+  bool leaves(ValueId id) const { return leaves_[static_cast<size_t>(id)]; }
+  // Whether it leaves, or a node of another group reads it.
+  bool is_read_outside(ValueId id, int group) const;
   // The nodes that must come after a node, in order: those that read its outputs and, for a
   // collective, the next collective.
   const std::vector<int>& readers(int node) const { return order_.readers(node); }
@@ -43,6 +47,7 @@ class BoundedGroups {
  private:
   std::vector<int32_t> producers_;
   std::vector<std::vector<int>> value_readers_;
+  std::vector<bool> leaves_;  // by value
   GroupOrder order_;
   std::vector<std::vector<ValueId>> inputs_;  // by group
 };

@@ -42,26 +42,20 @@ class Fuser {
 
   Graph run() const {
     Graph result = graph_;
-    std::vector<bool> gone(graph_.nodes.size(), false);
+    std::vector<bool> kept(graph_.nodes.size(), true);
     for (size_t group = 0; group < groups_.size(); ++group) {
-      for (int node : groups_[group]) gone[static_cast<size_t>(node)] = true;
+      for (int node : groups_[group]) kept[static_cast<size_t>(node)] = false;
       if (made_[group].empty()) continue;
       if (made_[group].size() == 1) {  // stays unchanged
-        gone[static_cast<size_t>(*made_[group].begin())] = false;
+        kept[static_cast<size_t>(*made_[group].begin())] = true;
         continue;
       }
       // A fused node takes the position of the group's last member.
       const auto last = static_cast<size_t>(groups_[group].back());
-      gone[last] = false;
+      kept[last] = true;
       result.nodes[last] = fused(group);
     }
-    size_t count = 0;
-    for (size_t i = 0; i < result.nodes.size(); ++i) {
-      if (gone[i]) continue;
-      if (i != count) result.nodes[count] = std::move(result.nodes[i]);
-      ++count;
-    }
-    result.nodes.resize(count);
+    keep_nodes(result, kept);
     sort_topologically(result);
     return eliminate_dead_nodes(std::move(result));
   }

@@ -10,6 +10,16 @@ bool must_run(const Node& node) {
   return traits.collective || traits.has_effect;
 }
 
+void keep_nodes(Graph& graph, const std::vector<bool>& kept) {
+  size_t count = 0;
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    if (i < kept.size() && !kept[i]) continue;
+    if (i != count) graph.nodes[count] = std::move(graph.nodes[i]);
+    ++count;
+  }
+  graph.nodes.resize(count);
+}
+
 Graph eliminate_dead_nodes(Graph graph) {
   std::vector<bool> live(graph.types.size(), false);
   auto mark = [&](ValueId id) { live[static_cast<size_t>(id)] = true; };
@@ -23,13 +33,7 @@ Graph eliminate_dead_nodes(Graph graph) {
     if (!kept[i]) continue;
     for (ValueId id : node.inputs) mark(id);
   }
-  size_t count = 0;
-  for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    if (!kept[i]) continue;
-    if (i != count) graph.nodes[count] = std::move(graph.nodes[i]);
-    ++count;
-  }
-  graph.nodes.resize(count);
+  keep_nodes(graph, kept);
   return graph;
 }
 

@@ -115,6 +115,9 @@ MemoryPlan plan_memory(const Graph& graph, const MemoryRequest& request);
 // effect, either itself or in a graph that it runs.
 bool must_run(const Node& node);
 
+// Removes the nodes that aren't `kept`. Later ones than those, which a pass has appended, stay.
+void keep_nodes(Graph& graph, const std::vector<bool>& kept);
+
 // Keeps the nodes that something depends on, effects and collectives, in order.
 Graph eliminate_dead_nodes(Graph graph);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "framework/backends/cpu/kernels/reduction/reduction.h"
 #include "framework/graph/program_facts.h"
 
 namespace cornu::cpu {
@@ -118,10 +119,7 @@ bool BatchRows::leaves_rows(const Node& node) const {
   if (node.is("transpose")) {
     return at(a.get_ints("permutation"), row_axis(node.outputs[0])) == axis;
   }
-  if (node.is("reduce_sum") || node.is("reduce_prod") || node.is("reduce_max") ||
-      node.is("reduce_min")) {
-    return not_among(a.get_ints("axes"));
-  }
+  if (reduction_of(node.op->name)) return not_among(a.get_ints("axes"));
   if (row_axis(node.outputs[0]) != axis) return false;
   if (node.is("slice")) {
     return at(a.get_ints("begin"), axis) == 0 && at(a.get_ints("size"), axis) == batch_;

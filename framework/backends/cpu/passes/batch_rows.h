@@ -22,6 +22,7 @@ class BatchRows {
   // runs graphs. The first `carries` inputs are divided; without any, the outputs decide.
   static std::optional<BatchRows> of(const Graph& body, size_t carries);
 
+  const Graph& body() const { return body_; }
   int64_t batch() const { return batch_; }
   bool is_divided(ValueId id) const { return divided_[static_cast<size_t>(id)]; }
   // The same computation for this number of rows.

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "framework/backends/cpu/kernels/reduction/reduction.h"
 #include "framework/backends/cpu/passes/internal_ops.h"
 #include "framework/backends/cpu/passes/passes.h"
 #include "framework/backends/cpu/passes/row_division.h"
@@ -20,10 +21,7 @@ namespace {
 
 constexpr int kMaxRepeated = 3;  // nodes by which a value may be recomputed
 
-bool is_reduction(const Node& node) {
-  return node.is("reduce_sum") || node.is("reduce_prod") || node.is("reduce_max") ||
-         node.is("reduce_min");
-}
+bool is_reduction(const Node& node) { return reduction_of(node.op->name).has_value(); }
 
 // Groups of nodes, each over the rows of arrays of one shape.
 class RowGroups {
@@ -107,11 +105,7 @@ class RowBlocker {
         choices_(choices),
         producers_(graph.producers()),
         rows_(graph, choices),
-        leaves_(graph.types.size(), false),
-        repeated_(graph.types.size(), false) {
-    for (const ValueId id : graph.outputs) leaves_[at(id)] = true;
-    for (const StateBinding& state : graph.states) leaves_[at(state.out)] = true;
-  }
+        repeated_(graph.types.size(), false) {}
 
   Graph run() {
     std::vector<Block> blocks;
@@ -121,20 +115,14 @@ class RowBlocker {
       blocks.push_back({group, stored_by(group)});
     }
     Graph result = graph_;
-    std::vector<bool> gone(graph_.nodes.size(), false);
+    std::vector<bool> kept(graph_.nodes.size(), true);
     for (const Block& block : blocks) {
       std::optional<Node> node = node_of(block);
       if (!node) continue;
-      for (const ValueId id : block.stored) gone[static_cast<size_t>(producers_[at(id)])] = true;
+      for (const ValueId id : block.stored) kept[static_cast<size_t>(producers_[at(id)])] = false;
       result.nodes.push_back(std::move(*node));
     }
-    size_t count = 0;
-    for (size_t i = 0; i < result.nodes.size(); ++i) {
-      if (i < gone.size() && gone[i]) continue;
-      if (i != count) result.nodes[count] = std::move(result.nodes[i]);
-      ++count;
-    }
-    result.nodes.resize(count);
+    passes::keep_nodes(result, kept);
     passes::sort_topologically(result);
     return passes::eliminate_dead_nodes(std::move(result));
   }
@@ -177,16 +165,9 @@ class RowBlocker {
     std::ranges::sort(members);
     for (const int node : members) {
       const ValueId id = graph_.nodes[static_cast<size_t>(node)].outputs[0];
-      if (is_read_outside(id, group)) store(id, group, stored);
+      if (rows_.groups().is_read_outside(id, group)) store(id, group, stored);
     }
     return stored;
-  }
-
-  bool is_read_outside(ValueId id, int group) const {
-    return leaves_[at(id)] ||
-           std::ranges::any_of(rows_.groups().value_readers(id), [&](int reader) {
-             return rows_.groups().group_of(reader) != group;
-           });
   }
 
   void store(ValueId id, int group, std::set<ValueId>& stored) {
@@ -204,7 +185,7 @@ class RowBlocker {
   // Whether readers outside recompute the value: from one array in place of it, or from two to add
   // up columns.
   bool is_repeated(ValueId id, int group, const std::set<ValueId>& stored) const {
-    if (!rows_.is_array(id, group) || leaves_[at(id)]) return false;
+    if (!rows_.is_array(id, group) || rows_.groups().leaves(id)) return false;
     bool only_sums = true;
     for (const int reader : rows_.groups().value_readers(id)) {
       const Node& node = graph_.nodes[static_cast<size_t>(reader)];
@@ -227,7 +208,8 @@ class RowBlocker {
       arrays.insert(id);
       return true;
     }
-    if (leaves_[at(id)] || !passes::is_cheap(producer(id)) || ++nodes > kMaxRepeated) return false;
+    if (rows_.groups().leaves(id) || !passes::is_cheap(producer(id))) return false;
+    if (++nodes > kMaxRepeated) return false;
     return std::ranges::all_of(producer(id).inputs, [&](ValueId in) {
       return may_repeat(in, group, stored, arrays, nodes);
     });
@@ -263,7 +245,6 @@ class RowBlocker {
   const RowBlockChoices& choices_;
   std::vector<int32_t> producers_;
   RowGroups rows_;
-  std::vector<bool> leaves_;    // by value: it is an output of the graph
   std::vector<bool> repeated_;  // by value: its readers outside of its group compute it again
 };
 

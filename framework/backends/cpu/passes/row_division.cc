@@ -10,7 +10,8 @@ namespace {
 
 constexpr int64_t kFewestBlocks = 4;
 
-int64_t bytes_of_row(const Graph& body, const BatchRows& rows) {
+int64_t bytes_of_row(const BatchRows& rows) {
+  const Graph& body = rows.body();
   size_t most = 0;
   for (size_t id = 0; id < body.types.size(); ++id) {
     if (rows.is_divided(static_cast<ValueId>(id))) most = std::max(most, body.types[id].bytes());
@@ -21,7 +22,7 @@ int64_t bytes_of_row(const Graph& body, const BatchRows& rows) {
 // Merges the first two axes of shapes.
 class AxisMerge {
  public:
-  AxisMerge(const Graph& body, const BatchRows& rows) : body_(body), rows_(rows) {}
+  explicit AxisMerge(const BatchRows& rows) : body_(rows.body()), rows_(rows) {}
 
   // nullopt if they are treated differently.
   std::optional<Graph> run() const {
@@ -74,19 +75,18 @@ class AxisMerge {
 std::optional<RowDivision> RowDivision::of(const Graph& body, int64_t block_bytes) {
   std::optional<BatchRows> rows = BatchRows::of(body, 0);
   if (!rows) return std::nullopt;
-  RowDivision result{body, *rows, 1};
-  while (bytes_of_row(result.body, result.rows) > block_bytes / kFewestBlocks) {
-    std::optional<Graph> merged = AxisMerge(result.body, result.rows).run();
-    if (!merged) break;
-    rows = BatchRows::of(*merged, 0);
-    if (!rows) break;
-    result = {std::move(*merged), std::move(*rows), 1};
+  while (bytes_of_row(*rows) > block_bytes / kFewestBlocks) {
+    const std::optional<Graph> merged = AxisMerge(*rows).run();
+    std::optional<BatchRows> of_merged;
+    if (merged) of_merged = BatchRows::of(*merged, 0);
+    if (!of_merged) break;
+    rows = std::move(of_merged);
   }
-  const int64_t bytes = std::max<int64_t>(bytes_of_row(result.body, result.rows), 1);
+  const int64_t bytes = std::max<int64_t>(bytes_of_row(*rows), 1);
   if (bytes > kFewestBlocks * block_bytes) return std::nullopt;
-  result.block = std::max<int64_t>(block_bytes / bytes, 1);
-  if (result.rows.batch() < kFewestBlocks * result.block) return std::nullopt;
-  return result;
+  const int64_t block = std::max<int64_t>(block_bytes / bytes, 1);
+  if (rows->batch() < kFewestBlocks * block) return std::nullopt;
+  return RowDivision{std::move(*rows), block};
 }
 
 }  // namespace cornu::cpu

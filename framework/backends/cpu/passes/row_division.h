@@ -14,9 +14,8 @@ struct RowDivision {
   // blocks of about `block_bytes` (of the largest value) would result.
   static std::optional<RowDivision> of(const Graph& body, int64_t block_bytes);
 
-  Graph body;  // the given one, with its leading axes merged where they have to be
-  BatchRows rows;
-  int64_t block;  // rows
+  BatchRows rows;  // of the given body, with its leading axes merged where they have to be
+  int64_t block;   // rows
 };
 
 }  // namespace cornu::cpu

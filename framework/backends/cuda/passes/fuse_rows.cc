@@ -143,11 +143,8 @@ class RowFuser {
       : graph_(graph),
         producers_(graph.producers()),
         rows_(graph),
-        leaves_(graph.types.size(), false),
         stored_(graph.types.size(), false),
         repeated_(graph.types.size(), false) {
-    for (const ValueId id : graph.outputs) leaves_[at(id)] = true;
-    for (const StateBinding& state : graph.states) leaves_[at(state.out)] = true;
     for (size_t i = 0; i < graph.nodes.size(); ++i) {
       const int group = static_cast<int>(i);
       if (!rows_.domain(group) || rows_.groups().members(group).size() < 2) continue;
@@ -158,7 +155,7 @@ class RowFuser {
 
   Graph run() const {
     Graph result = graph_;
-    std::vector<bool> gone(graph_.nodes.size(), false);
+    std::vector<bool> kept(graph_.nodes.size(), true);
     for (const int group : fused_) {
       const std::set<int> made = made_by(group);
       if (!is_worthwhile(group, made)) continue;
@@ -167,18 +164,12 @@ class RowFuser {
       for (const int node : sorted_members(group)) {
         if (!stored_[at(output(node))]) continue;
         body.add_output(output(node));
-        gone[static_cast<size_t>(node)] = true;
+        kept[static_cast<size_t>(node)] = false;
       }
       const Node& last = graph_.nodes[static_cast<size_t>(*made.rbegin())];
       result.nodes.push_back(body.finish(rows_op(), last.scope));
     }
-    size_t count = 0;
-    for (size_t i = 0; i < result.nodes.size(); ++i) {
-      if (i < gone.size() && gone[i]) continue;
-      if (i != count) result.nodes[count] = std::move(result.nodes[i]);
-      ++count;
-    }
-    result.nodes.resize(count);
+    passes::keep_nodes(result, kept);
     passes::sort_topologically(result);
     return passes::eliminate_dead_nodes(std::move(result));
   }
@@ -205,7 +196,7 @@ class RowFuser {
   void choose(int group) {
     for (const int node : sorted_members(group)) {
       const ValueId id = output(node);
-      if (!is_read_outside(group, id) || stored_[at(id)]) continue;
+      if (!rows_.groups().is_read_outside(id, group) || stored_[at(id)]) continue;
       if (rows_.is_full(id, group) && may_repeat(group, id)) {
         repeat(group, id);
       } else {
@@ -214,17 +205,10 @@ class RowFuser {
     }
   }
 
-  bool is_read_outside(int group, ValueId id) const {
-    return leaves_[at(id)] ||
-           std::ranges::any_of(rows_.groups().value_readers(id), [&](int reader) {
-             return rows_.groups().group_of(reader) != group;
-           });
-  }
-
   // Whether all outside readers of the value can be fused, and recompute it from no more bytes than
   // it has. Sums over columns read much of that anyway.
   bool may_repeat(int group, ValueId id) const {
-    if (leaves_[at(id)]) return false;
+    if (rows_.groups().leaves(id)) return false;
     bool only_sums = true;
     for (const int reader : rows_.groups().value_readers(id)) {
       if (rows_.groups().group_of(reader) == group) continue;
@@ -311,7 +295,6 @@ class RowFuser {
   std::vector<int32_t> producers_;
   RowGroups rows_;
   std::vector<int> fused_;      // the fused groups
-  std::vector<bool> leaves_;    // by value: it is an output of the graph
   std::vector<bool> stored_;    // by value: its group stores it
   std::vector<bool> repeated_;  // by value: recomputed by every reader
 };

@@ -132,8 +132,7 @@ class Machine {
     find_places(args, locals, places);
     Code code[kMaxChainSteps + 1];
     bind(chain, places, code);
-    Steps steps;  // of the operands that don't continue in the next row
-    if (args.rows > 1) steps = steps_between_rows(args, count, code);
+    const Steps steps = steps_between_rows(args, count, code);
     uintptr_t memory[kMaxChainOperands];
     const std::span<const uintptr_t> streams = find_streams(args, memory);
 
@@ -185,8 +184,8 @@ class Machine {
     code[steps].run = stop;
   }
 
-  // Pointers in the code, and by how much they change from one row to the next, in which offsets
-  // are larger by a row.
+  // Pointers in the code to operands that don't continue in the next row, and by how much they
+  // change from one row to the next, in which offsets are larger by a row.
   struct Steps {
     T** data[3 * kMaxChainSteps];
     ptrdiff_t elements[3 * kMaxChainSteps];
@@ -194,6 +193,7 @@ class Machine {
   };
   static Steps steps_between_rows(const TileArgs& args, size_t count, Code* code) {
     Steps result;
+    if (args.rows == 1) return result;
     for (size_t i = 0; i < args.chain->steps.size(); ++i) {
       Place* const places[] = {&code[i].x, &code[i].y, &code[i].z};
       for (size_t k = 0; k < 3; ++k) {
