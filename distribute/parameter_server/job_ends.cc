@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "distribute/parameter_server/job_ends.h"
 
-#include <unistd.h>
-
-#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <system_error>
 #include <thread>
 #include <utility>
 
+#include "distribute/cluster/at_exit.h"
 #include "framework/core/error.h"
 
 namespace cornu::distribute {
@@ -42,22 +40,18 @@ void tell_all(const std::map<std::string, JobTasks>& by_address, const std::stri
 
 // Never destroyed: the tasks are notified at process exit.
 struct Ends {
-  const pid_t process = ::getpid();  // a forked child's exit isn't this program's
   std::mutex mutex;
   std::map<std::string, JobTasks> by_address;
+  AtExit at_exit{[this](int code) {
+    const std::lock_guard lock(mutex);
+    if (code == 0) tell_all(by_address, "end");
+  }};
 
   static Ends& get() {
     static auto* const ends = new Ends;
     return *ends;
   }
 };
-
-void end_all_at_exit(int code, void*) {
-  Ends& ends = Ends::get();
-  if (code != 0 || ::getpid() != ends.process) return;
-  const std::lock_guard lock(ends.mutex);
-  tell_all(ends.by_address, "end");
-}
 
 }  // namespace
 
@@ -72,8 +66,6 @@ void end_job_at_exit(const JobTasks& tasks) {
   const std::lock_guard lock(ends.mutex);
   for (const std::string& address : tasks.addresses)
     ends.by_address.insert_or_assign(address, tasks);
-  static const int registered = ::on_exit(end_all_at_exit, nullptr);
-  static_cast<void>(registered);
 }
 
 }  // namespace cornu::distribute

@@ -199,7 +199,7 @@ StepScheduler::StepScheduler(Options options) : options_(std::move(options)) {
     stop();
     throw;
   }
-  at_exit_.emplace([this] { halt(); });
+  at_exit_.emplace([this](int) { halt(); });
 }
 
 StepScheduler::~StepScheduler() { stop(); }

@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include "distribute/parameter_server/at_exit.h"
+#include "distribute/cluster/at_exit.h"
 #include "distribute/parameter_server/divide_step.h"
 #include "distribute/parameter_server/remote_variables.h"
 #include "framework/core/tensors.h"

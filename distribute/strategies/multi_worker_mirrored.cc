@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "distribute/strategies/multi_worker_mirrored.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -15,6 +13,7 @@
 #include <span>
 #include <utility>
 
+#include "distribute/cluster/at_exit.h"
 #include "distribute/cluster/cluster.h"
 #include "distribute/cluster/credentials.h"
 #include "distribute/strategies/clocks.h"
@@ -57,6 +56,8 @@ struct StepNotice {
 std::atomic<int> strategies_made = 0;
 // How many of them all workers have reached the end of.
 std::atomic<int> strategies_ended = 0;
+// How many exist now.
+std::atomic<int> strategies_now = 0;
 
 // Exits without calling destructors.
 [[noreturn]] void end_process(int code) {
@@ -220,7 +221,6 @@ class MultiWorkerMirrored : public MirroredReplicas,
     }
   }
 
-  const pid_t process_ = ::getpid();  // a forked child's exit isn't this worker's
   Cluster cluster_;
   bool has_left_ = false;
   std::vector<std::function<void()>> clean_ups_;
@@ -242,45 +242,19 @@ class MultiWorkerMirrored : public MirroredReplicas,
   CollectiveHashes hashes_{GatheredSizes::Alike};
   RunOrder run_order_;  // for this group
   KnownValues known_values_;
+  std::optional<AtExit> at_exit_;  // once the group has formed
 };
 
 thread_local bool MultiWorkerMirrored::in_step_ = false;
-
-namespace {
-
-// Strategies of this process. Never destroyed: they may be left at process exit.
-struct Living {
-  std::mutex mutex;
-  std::vector<MultiWorkerMirrored*> all;
-
-  bool has_any() {
-    const std::lock_guard lock(mutex);
-    return !all.empty();
-  }
-  static Living& get() {
-    static auto* const living = new Living;
-    return *living;
-  }
-};
-
-void leave_all_at_exit(int code, void*) {
-  if (code != 0) return;  // the others notice that it is lost
-  Living& living = Living::get();
-  const std::lock_guard lock(living.mutex);
-  for (MultiWorkerMirrored* strategy : living.all) strategy->leave_at_exit();
-}
-
-}  // namespace
 
 void MultiWorkerMirrored::begin() {
   if (++strategies_made > 1) take_back_end();
   tell_that_job_begins();
   form({});
-  Living& living = Living::get();
-  const std::lock_guard lock(living.mutex);
-  living.all.push_back(this);
-  static const int registered = ::on_exit(leave_all_at_exit, nullptr);
-  static_cast<void>(registered);
+  at_exit_.emplace([this](int code) {
+    if (code == 0) leave_at_exit();  // otherwise the others notice that it is lost
+  });
+  ++strategies_now;
 }
 
 // Returns why not all workers have reached the end of their programs; empty if they have, or if the
@@ -311,11 +285,8 @@ std::string MultiWorkerMirrored::leave() {
 // A worker that dies when others have reached the end of their programs needs them again: to
 // restore the last state, and to do the remaining work. So they must be restarted, too.
 MultiWorkerMirrored::~MultiWorkerMirrored() {
-  {
-    Living& living = Living::get();
-    const std::lock_guard lock(living.mutex);
-    std::erase(living.all, this);
-  }
+  if (at_exit_) --strategies_now;
+  at_exit_.reset();
   if (!has_left_ && std::uncaught_exceptions() > exceptions_) settle_devices();
   if (has_left_ || std::uncaught_exceptions() > exceptions_) return;
   const std::string why = leave();
@@ -326,7 +297,7 @@ MultiWorkerMirrored::~MultiWorkerMirrored() {
 
 // During a call or a step, on any thread, others still need this worker. The logger may be gone.
 void MultiWorkerMirrored::leave_at_exit() {
-  if (::getpid() != process_ || has_left_) return;
+  if (has_left_) return;
   const std::unique_lock lock(steps_, std::try_to_lock);
   if (!lock || in_step_ || JobEnd::get().is_in_call()) {
     console::write_error(fmt::format(
@@ -561,7 +532,7 @@ std::shared_ptr<StrategyImpl> make(const MultiWorkerMirroredStrategyOptions& opt
                          "{}: {} names a cluster, but not which of its tasks this process is.",
                          kName, resolver->name());
   check<FailedPrecondition>(
-      !Living::get().has_any(),
+      strategies_now == 0,
       "{}: this process has another one already, which the other workers reach at the same "
       "address. Let that one go before: all of its handles, and the models and datasets that were "
       "made with it.",
