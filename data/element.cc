@@ -108,9 +108,7 @@ Element Element::component(std::string_view name) const {
 Tensors Element::flat() const {
   if (!structure_) return {};
   std::vector<std::string> names = structure_->tensor_names();
-  const bool named = std::none_of(names.begin(), names.end(),
-                                  [](const std::string& name) { return name.empty(); });
-  if (!named) return Tensors(tensors_);
+  if (names.empty()) return Tensors(tensors_);
   std::vector<Tensors::Named> result;
   for (size_t i = 0; i < names.size(); ++i) result.emplace_back(std::move(names[i]), tensors_[i]);
   return Tensors::named(std::move(result));

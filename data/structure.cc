@@ -2,6 +2,7 @@
 #include "data/structure.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "framework/core/error.h"
 #include "framework/core/strings.h"
@@ -9,13 +10,15 @@
 namespace cornu::data {
 namespace {
 
-void collect_names(const Structure& structure, const std::string& path,
+// Appends the names of a structure's tensors that are in a dictionary; `path` is none outside of
+// dictionaries.
+void collect_names(const Structure& structure, const std::optional<std::string>& path,
                    std::vector<std::string>& names) {
-  if (structure.kind() == Structure::Kind::Tensor) names.push_back(path);
+  if (structure.kind() == Structure::Kind::Tensor && path) names.push_back(*path);
   for (size_t i = 0; i < structure.children().size(); ++i) {
-    std::string below = path;
+    std::optional<std::string> below = path;
     if (structure.kind() == Structure::Kind::Dict) {
-      below += (path.empty() ? "" : "/") + structure.names()[i];
+      below = (path ? *path + "/" : "") + structure.names()[i];
     }
     collect_names(structure.children()[i], below, names);
   }
@@ -87,7 +90,8 @@ size_t Structure::offset(size_t component) const {
 
 std::vector<std::string> Structure::tensor_names() const {
   std::vector<std::string> names;
-  collect_names(*this, "", names);
+  collect_names(*this, {}, names);
+  if (names.size() < num_tensors_) names.clear();
   return names;
 }
 

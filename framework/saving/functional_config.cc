@@ -284,9 +284,13 @@ class GraphReader {
     if (module) {
       return module->is_string() && module->as_string().starts_with("keras.src.ops.");
     }
-    // HDF5 files don't contain modules. All layers have `trainable`, ops don't.
-    return !layer_registry().find(entry.at("class_name").as_string()) &&
-           !entry.at("config").find("trainable");
+    // HDF5 files don't contain modules. All layers have `trainable`, ops don't; some are called
+    // like a layer (Add).
+    static const std::vector<std::string> names = keras_op_names();
+    static const std::set<std::string> ops(names.begin(), names.end());
+    const std::string& name = entry.at("class_name").as_string();
+    if (entry.at("config").find("trainable")) return false;
+    return ops.contains(name) || !layer_registry().find(name);
   }
 
   // Makes a part's calls whose inputs exist, and adds the parts that waited for them.

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/saving/keras_op.h"
 
+#include <map>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "framework/core/strings.h"
@@ -45,6 +48,63 @@ Json as_written(const Json& value, const std::function<Json(size_t)>& written) {
     return Json::of_members(std::move(members));
   }
   return value;
+}
+
+// The module of an op, for those from HDF5 files, which don't contain it.
+std::string module_of(const std::string& class_name) {
+  static const std::map<std::string, std::set<std::string>> modules = {
+      {"core", {"Cast", "ConvertToTensor", "StopGradient", "Unstack"}},
+      {"image", {"HSVToRGB", "RGBToGrayscale", "RGBToHSV", "SobelEdges"}},
+      {"linalg",
+       {"Cholesky", "CholeskyInverse", "Det", "Eigh", "Inv", "Lstsq", "LuFactor", "MatrixRank",
+        "Norm", "Pinv", "Qr", "SVD", "Solve", "SolveTriangular"}},
+      {"math",
+       {"CDist", "Erf", "Erfc", "Erfinv", "ExtractSequences", "FFT", "FFT2", "IFFT2", "InTopK",
+        "Logdet", "Logsumexp", "RFFT", "Rsqrt", "STFT", "SegmentMax", "SegmentMin", "SegmentProd",
+        "SegmentSum", "TopK"}},
+      {"nn",
+       {"AdaptiveAveragePool",
+        "AdaptiveMaxPool",
+        "AveragePool",
+        "Celu",
+        "Conv",
+        "ConvTranspose",
+        "DepthToSpace",
+        "DepthwiseConv",
+        "Elu",
+        "Gelu",
+        "Glu",
+        "HardShrink",
+        "HardSigmoid",
+        "HardSilu",
+        "HardTanh",
+        "LeakyRelu",
+        "LogSigmoid",
+        "LogSoftmax",
+        "MaxPool",
+        "OneHot",
+        "Relu",
+        "Relu6",
+        "Selu",
+        "SeparableConv",
+        "Sigmoid",
+        "Silu",
+        "SoftShrink",
+        "Softmax",
+        "Softplus",
+        "Softsign",
+        "SpaceToDepth",
+        "SparsePlus",
+        "SparseSigmoid",
+        "Sparsemax",
+        "Squareplus",
+        "TanhShrink",
+        "Threshold"}},
+  };
+  for (const auto& [module, ops] : modules) {
+    if (ops.contains(class_name)) return "keras.src.ops." + module;
+  }
+  return "keras.src.ops.numpy";
 }
 
 }  // namespace
@@ -203,7 +263,7 @@ Json KerasOp::entry() const {
   Json config = entry_.at("config");
   config.set("name", name());
   const Json* module = entry_.find("module");
-  return Json::object({{"module", module ? *module : Json("keras.src.ops.numpy")},
+  return Json::object({{"module", module ? *module : Json(module_of(class_name()))},
                        {"class_name", class_name()},
                        {"config", std::move(config)},
                        {"registered_name", class_name()}});

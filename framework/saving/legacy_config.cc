@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -185,6 +186,57 @@ Json modern_layer(const Json& entry) {
     result.set("inbound_nodes", std::move(calls));
   }
   return result;
+}
+
+// Adds the names of a model and of the layers within it.
+void collect_names(const Json& entry, std::set<std::string>& names) {
+  const Json* config = entry.is_object() ? entry.find("config") : nullptr;
+  if (!config || !config->is_object()) return;
+  for (const Json* part : {&entry, config}) {
+    const Json* name = part->find("name");
+    if (name && name->is_string()) names.insert(name->as_string());
+  }
+  if (const Json* layer = config->find("layer")) collect_names(*layer, names);
+  const Json* layers = config->find("layers");
+  if (!layers || !layers->is_array()) return;
+  for (const Json& layer : layers->as_array()) collect_names(layer, names);
+}
+
+// Replaces names, also those of members (losses of outputs).
+Json renamed(const Json& json, const std::map<std::string, std::string>& names) {
+  const auto new_name = [&](const std::string& name) {
+    const auto found = names.find(name);
+    return found == names.end() ? name : found->second;
+  };
+  if (json.is_string()) return new_name(json.as_string());
+  if (json.is_array()) {
+    Json::Array list;
+    for (const Json& element : json.as_array()) list.push_back(renamed(element, names));
+    return list;
+  }
+  if (!json.is_object()) return json;
+  Json::Object members;
+  for (const auto& [key, value] : json.as_object()) {
+    const std::string modern = new_name(key);
+    const bool taken = modern != key && json.contains(modern);
+    members.emplace_back(taken ? key : modern, renamed(value, names));
+  }
+  return Json::of_members(std::move(members));
+}
+
+// Gives layers, and all that refers to them, names that Keras 3 allows.
+Json without_slashes(const Json& config) {
+  std::set<std::string> names;
+  collect_names(config, names);
+  std::map<std::string, std::string> replaced;
+  for (const std::string& name : names) {
+    if (name.find('/') == std::string::npos) continue;
+    std::string modern = legacy::modern_name(name);
+    while (names.contains(modern)) modern += '_';
+    names.insert(modern);
+    replaced.emplace(name, std::move(modern));
+  }
+  return replaced.empty() ? config : renamed(config, replaced);
 }
 
 // The name in Keras 3 of a loss function.
@@ -386,6 +438,11 @@ void warn_of_hard_sigmoid(const Json& json) {
 
 }  // namespace
 
+std::string legacy::modern_name(std::string name) {
+  std::replace(name.begin(), name.end(), '/', '_');
+  return name;
+}
+
 Json legacy::modern_config(const Json& config) {
   warn_of_hard_sigmoid(config);
   Json result = modern_layer(config);
@@ -393,7 +450,7 @@ Json legacy::modern_config(const Json& config) {
   if (training && training->is_object()) {
     result.set("compile_config", compile_arguments(*training));
   }
-  return result;
+  return without_slashes(result);
 }
 
 legacy::Configs legacy::configs_of(const Json& config) {
@@ -428,7 +485,7 @@ Json read_legacy_config(const std::string& path) {
   if (const auto training = reader.string_attribute("", "training_config")) {
     config.set("compile_config", converted(*training, path, "training_config", compile_arguments));
   }
-  return config;
+  return without_slashes(config);
 }
 
 }  // namespace cornu

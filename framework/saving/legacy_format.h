@@ -40,6 +40,10 @@ bool has_unused_momenta(size_t stored, const std::function<Shape(size_t)>& shape
 // Returns the inner optimizer; nullptr if there is none.
 const OptimizerState* inner_optimizer(const OptimizerState& optimizer);
 
+// Replaces '/' by '_', as in the names of Keras 3's DenseNets: Keras 2's have "conv1/conv", which
+// Keras 3 doesn't allow.
+std::string modern_name(std::string name);
+
 // Converts the config of a model or layer written by Keras 2 (also in .keras files) to the form of
 // Keras 3.
 Json modern_config(const Json& config);

@@ -135,12 +135,15 @@ class LegacyLoading {
   void find_by_name() {
     std::map<std::string, std::vector<const Layer*>> known;
     for (const auto& layer : layers_) known[layer->name()].push_back(layer.get());
+    const std::set<std::string> stored_names(names_.begin(), names_.end());
     std::set<std::string> seen;
     for (size_t i = 0; i < names_.size(); ++i) {
-      const auto found = known.find(names_[i]);
+      auto found = known.find(names_[i]);
+      const std::string modern = legacy::modern_name(names_[i]);
+      if (!stored_names.contains(modern)) found = known.find(modern);
       if (found == known.end()) continue;
-      check<InvalidArgument>(seen.insert(names_[i]).second, "{} has the layer '{}' twice.", path_,
-                             printable(names_[i]));
+      check<InvalidArgument>(seen.insert(found->first).second, "{} has the layer '{}' twice.",
+                             path_, printable(names_[i]));
       const StoredLayer stored = stored_layer(i);
       for (const Layer* layer : found->second) {
         const std::vector<Variable> weights = legacy::weights_of(*layer);

@@ -181,6 +181,18 @@ TEST_CASE("records of several CSV files are left out without being parsed") {
   CHECK(element.tensor(0).item<int>() == 5);
 }
 
+TEST_CASE("a column may have no name, like the index that pandas writes") {
+  const TempFolder folder;
+  write_text(folder / "a.csv", ",x\n0,5\n1,6\n");
+  const auto dataset =
+      make_csv_dataset((folder / "a.csv").string(), 2, {.num_epochs = 1, .shuffle = false});
+  for (const auto& rows : dataset) {
+    REQUIRE(rows[0].names() == std::vector<std::string>{"", "x"});
+    CHECK(rows[0][""].to_vector<int32_t>() == std::vector<int32_t>{0, 1});
+    CHECK(rows[0]["x"].to_vector<int32_t>() == std::vector<int32_t>{5, 6});
+  }
+}
+
 TEST_CASE("make_csv_dataset gives dictionaries of columns, and infers their types") {
   const TempFolder folder;
   write_text(folder / "a.csv", "id,x,name,big,y\n1,0.5,ann,1,0\n2,,\"b,b\",3000000000,1\n");

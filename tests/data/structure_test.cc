@@ -54,6 +54,15 @@ TEST_CASE("the parts of a nested element") {
   CHECK(numbers(pair.tensor(1)) == Numbers{60, 61});
 }
 
+TEST_CASE("a name may be empty") {
+  const Element row = Element::dict({{"", rows(2, 1)}, {"x", rows(2, 5)}});
+  REQUIRE(row[0].names() == std::vector<std::string>{"", "x"});
+  CHECK(numbers(row[0][""]) == Numbers{1, 2});
+  const Element element = Element::tuple({Element::dict({{"", row}}), rows(2, 7)});
+  CHECK(element[0].names() == std::vector<std::string>{"/", "/x"});
+  CHECK_FALSE(element[1].has_names());
+}
+
 TEST_CASE("transforms keep the structure") {
   const auto dataset = Dataset::from_tensor_slices(nested(5));
   CHECK(dataset.element_spec().to_string() == kNestedSpec);

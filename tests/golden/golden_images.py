@@ -88,6 +88,8 @@ def loaded(data):
         {"target_size": (30, 8), "interpolation": "bicubic", "keep_aspect_ratio": True},
         {"target_size": (30, 40), "interpolation": "lanczos"},
         {"target_size": (8, 9), "interpolation": "nearest", "keep_aspect_ratio": True},
+        # Positions on the border of two pixels.
+        {"target_size": (28, 24), "interpolation": "nearest", "keep_aspect_ratio": True},
         {"target_size": (6, 5), "interpolation": "hamming", "color_mode": "rgba"},
         {"target_size": (6, 5), "interpolation": "box"},
         {"target_size": (4, 40), "interpolation": "bicubic"},  # since Pillow 13, columns first

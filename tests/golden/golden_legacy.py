@@ -124,8 +124,29 @@ def sequential_end(k):
     return model, [(8, 3)], [np.ones((8, 3), "float32")]
 
 
-OF_KERAS_2 = {"h5": (sequential_end, rate_of_schedule, scaled_loss, old_adam, old_adadelta, decaying_rate),
-              "keras": (rate_of_schedule, scaled_loss)}
+def slashes(k):
+    """Keras 3 doesn't allow such names of layers; for one of them, the nearest name is taken."""
+    x = k.Input((3,), name="in/x")
+    y = k.layers.Dense(4, "tanh", name="block/a")(x)
+    y = k.layers.Add(name="block/sum")([y, k.layers.Dense(4, name="block_a")(x)])
+    model = k.Model(x, [k.layers.Dense(2, name="out/p")(y), k.layers.Dense(1, name="out/q")(y)])
+    model.compile("sgd", {"out/p": "mse", "out/q": "mae"}, loss_weights={"out/p": 1, "out/q": 0.5})
+    return model, [(8, 3)], [np.ones((8, 2), "float32"), np.zeros((8, 1), "float32")]
+
+
+def operators(k):
+    """Ops with the names of layers. Keras 3 doesn't read its own file."""
+    x = k.Input((3,))
+    y = k.layers.Dense(4)(x)
+    y = k.layers.ReLU(6.0)(y + 3.0) * (1.0 / 6.0) * y
+    y = k.ops.maximum(k.layers.Add()([y, y]) - y, k.ops.reshape(y * 0.5, (-1, 4)))
+    model = k.Model(x, k.layers.Dense(1)(k.ops.concatenate([y, x], axis=1)))
+    model.compile("sgd", "mse")
+    return model, [(8, 3)], [np.ones((8, 1), "float32")]
+
+
+OF_KERAS_2 = {"h5": (sequential_end, rate_of_schedule, scaled_loss, old_adam, old_adadelta, decaying_rate, slashes),
+              "keras": (rate_of_schedule, scaled_loss, slashes)}
 MORE = {"models": models, "attention": attention}
 CASES = {"pictures": pictures, "shared": shared, "nested": nested, "words": words}
 
@@ -187,4 +208,5 @@ def make():
     for ending, makers in OF_KERAS_2.items():
         cases += [run(make_model.__name__, make_model, tf_keras, "keras2", ending)
                   for make_model in makers]
+    cases.append(run("operators", operators, keras, "keras3"))
     return cases

@@ -3,8 +3,10 @@
 // the same as there.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdlib>
 
+#include "framework/ops/ops.h"
 #include "framework/train/model.h"
 #include "tests/golden/golden.h"
 #include "tests/support/layer_conformance.h"
@@ -41,6 +43,29 @@ TEST_CASE("models in HDF5 files of Keras 3 and Keras 2") {
     const Model weights_alone = load_model(path, {.compile = false});
     CHECK(!weights_alone.compiled());
   }
+}
+
+TEST_CASE("names of layers that Keras 3 doesn't allow") {
+  const std::string path =
+      std::string(std::getenv("CORNU_TEST_DATA")) + "/files/legacy_slashes_keras2.h5";
+  const Model model = load_model(path);
+  std::vector<std::string> names;
+  for (const LayerHandle& layer : model.layers()) names.push_back(layer.name());
+  std::sort(names.begin(), names.end());
+  CHECK(names ==
+        std::vector<std::string>{"block_a", "block_a_", "block_sum", "in_x", "out_p", "out_q"});
+
+  Model other = load_model(path);
+  std::vector<Tensor> zeros;
+  for (const Tensor& weight : other.get_weights()) zeros.push_back(ops::zeros_like(weight));
+  other.set_weights(zeros);
+  other.load_weights(path, {.by_name = true});
+  for (const char* name : {"block_a", "out_p", "out_q"}) {
+    CHECK(test::distance(other.get_layer(name).get_weights()[0],
+                         model.get_layer(name).get_weights()[0]) == 0);
+  }
+  // The file's 'block_a' is another layer.
+  CHECK(test::distance(other.get_layer("block_a_").get_weights()[0], zeros[0]) == 0);
 }
 
 TEST_CASE("HDF5 files without a model") {

@@ -9,7 +9,9 @@
 #include <string_view>
 
 #include "framework/io/archive.h"
+#include "framework/model/input.h"
 #include "framework/saving/hdf5_file.h"
+#include "framework/saving/keras_op.h"
 #include "framework/saving/legacy_format.h"
 #include "framework/train/model_config.h"
 #include "tests/saving/models.h"
@@ -400,6 +402,19 @@ TEST_CASE("an op of TensorFlow in a file of Keras 2 is named") {
   CHECK(contains(message_of<Unimplemented>([&] { legacy::modern_config(config); }),
                  "The model applies an op of TensorFlow to its tensors outside of layers, "
                  "tf.math.multiply (class TFOpLambda), which"));
+}
+
+TEST_CASE("ops of HDF5 files, which don't contain modules, are written with theirs") {
+  const auto module_of = [](const char* class_name) {
+    const Json op = Json::object({{"class_name", class_name}, {"config", Json::object()}});
+    return KerasOp::of(op, {Input({.shape = {3}})})->entry().at("module").as_string();
+  };
+  CHECK(module_of("Add") == "keras.src.ops.numpy");
+  CHECK(module_of("ConvertToTensor") == "keras.src.ops.core");
+  CHECK(module_of("Relu") == "keras.src.ops.nn");
+  CHECK(module_of("Rsqrt") == "keras.src.ops.math");
+  CHECK(module_of("Norm") == "keras.src.ops.linalg");
+  CHECK(module_of("RGBToHSV") == "keras.src.ops.image");
 }
 
 TEST_CASE("what HDF5 files of models don't hold is refused by name, and nothing is written") {

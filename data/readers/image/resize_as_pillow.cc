@@ -142,21 +142,28 @@ Tensor filtered(const Tensor& image, std::pair<int64_t, int64_t> size, const Pil
   return result;
 }
 
+// The pixels of an axis, from `begin` to `end`, that become `out`. Positions add up, as in Pillow:
+// where one is on the border of two pixels, its rounding decides.
+std::vector<int64_t> picked_pixels(int64_t begin, int64_t end, int64_t out) {
+  const double scale = static_cast<double>(end - begin) / static_cast<double>(out);
+  double at = static_cast<double>(begin) + scale * 0.5;
+  std::vector<int64_t> pixels;
+  for (int64_t i = 0; i < out; ++i, at += scale) {
+    pixels.push_back(std::min(static_cast<int64_t>(at), end - 1));
+  }
+  return pixels;
+}
+
 Tensor picked(const Tensor& image, std::pair<int64_t, int64_t> size, const PixelBox& box) {
   const int64_t channels = image.dim(2);
   Tensor result = Tensor::empty({size.first, size.second, channels}, DType::UInt8);
   const auto from = image.data<uint8_t>();
   auto* to = result.mutable_data<uint8_t>().data();
-  const auto place = [](int64_t i, int64_t begin, int64_t end, int64_t count) {
-    const double scale = static_cast<double>(end - begin) / static_cast<double>(count);
-    const double at = static_cast<double>(begin) + scale * (static_cast<double>(i) + 0.5);
-    return std::min(static_cast<int64_t>(at), end - 1);
-  };
-  for (int64_t y = 0; y < size.first; ++y) {
-    const int64_t row = place(y, box.top, box.bottom, size.first);
-    for (int64_t x = 0; x < size.second; ++x, to += channels) {
-      const int64_t column = place(x, box.left, box.right, size.second);
+  const std::vector<int64_t> columns = picked_pixels(box.left, box.right, size.second);
+  for (const int64_t row : picked_pixels(box.top, box.bottom, size.first)) {
+    for (const int64_t column : columns) {
       std::copy_n(from.data() + (row * image.dim(1) + column) * channels, channels, to);
+      to += channels;
     }
   }
   return result;
