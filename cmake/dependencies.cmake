@@ -14,6 +14,7 @@
 #   curl        CURL::libcurl                   libcurl                     libcurl4-openssl-dev
 #   zlib        ZLIB::ZLIB                      zlib                        zlib1g-dev
 #   hwy         hwy::hwy                        Google Highway              libhwy-dev
+#   hwy_contrib hwy::hwy_contrib                its sort of vectors         libhwy-dev
 #   jpeg        JPEG::JPEG                      libjpeg-turbo               libjpeg62-turbo-dev
 #   png         PNG::PNG                        libpng                      libpng-dev
 #   gif         GIF::GIF                        giflib                      libgif-dev
@@ -71,6 +72,7 @@ function(cornu_find_dependency name result)
     "json=nlohmann_json::nlohmann_json=nlohmann-json3-dev" "cli11=CLI11::CLI11=libcli11-dev"
     "zip=libzip::zip=libzip-dev" "curl=CURL::libcurl=libcurl4-openssl-dev"
     "crypto=OpenSSL::Crypto=libssl-dev" "ssl=OpenSSL::SSL=libssl-dev" "zlib=ZLIB::ZLIB=zlib1g-dev" "hwy=hwy::hwy=libhwy-dev"
+    "hwy_contrib=hwy::hwy_contrib=libhwy-dev"
     "jpeg=JPEG::JPEG=libjpeg62-turbo-dev" "png=PNG::PNG=libpng-dev" "gif=GIF::GIF=libgif-dev"
     "re2=re2::re2=libre2-dev" "grpc=gRPC::grpc++=libgrpc++-dev" "threads=Threads::Threads=libc6-dev"
     "openmp=GOMP::gomp=libgomp1" "doctest=doctest::doctest=doctest-dev"

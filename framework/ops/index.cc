@@ -99,6 +99,15 @@ Types infer_one_hot(TypeSpan inputs, const Attributes& attributes) {
   return {{attributes.get_dtype("dtype"), inputs[0].shape.concat({depth})}};
 }
 
+Types infer_searchsorted(TypeSpan inputs, const Attributes& attributes) {
+  require_inputs(inputs, 2, "searchsorted");
+  require_same_dtype(inputs, "searchsorted");
+  check<InvalidArgument>(inputs[0].shape.rank() == 1,
+                         "searchsorted: expected a sorted vector, got shape {}.", inputs[0].shape);
+  attributes.get_bool("right");
+  return {{DType::Int32, inputs[1].shape}};
+}
+
 }  // namespace
 
 void register_index(OpRegistry& registry) {
@@ -120,6 +129,10 @@ void register_index(OpRegistry& registry) {
                 .traits = {.checks_values = true}});
   registry.add(
       {.name = "one_hot", .infer = infer_one_hot, .vjp = {}, .traits = {.differentiable = false}});
+  registry.add({.name = "searchsorted",
+                .infer = infer_searchsorted,
+                .vjp = {},
+                .traits = {.differentiable = false}});
 }
 
 Tensor take(const Tensor& x, const Tensor& indices, std::optional<int64_t> axis) {

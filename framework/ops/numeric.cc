@@ -71,7 +71,8 @@ Tensor bits(const Tensor& x, const Tensor& y) {
 }  // namespace
 
 Tensor trunc(const Tensor& x) {
-  return is_floating(x.dtype()) ? where(x < 0, ceil(x), floor(x)) : x.strong();
+  if (!is_floating(x.dtype())) return x.strong();
+  return at_once<"trunc">(x, [](const Tensor& v) { return where(v < 0, ceil(v), floor(v)); });
 }
 
 Tensor fabs(const Tensor& x) { return abs(to_floating(x)); }
@@ -131,7 +132,9 @@ Tensor sinc(const Tensor& x) {
 Tensor signbit(const Tensor& x) {
   const ErrorPlace scope("signbit");
   if (!is_floating(x.dtype())) return less(x, 0);
-  return logical_or(less(x, 0), logical_and(equal(x, 0), less(reciprocal(x), 0)));
+  return at_once<"signbit">(x, [](const Tensor& v) {
+    return logical_or(less(v, 0), logical_and(equal(v, 0), less(reciprocal(v), 0)));
+  });
 }
 
 Tensor isposinf(const Tensor& x) {
@@ -145,10 +148,14 @@ Tensor isneginf(const Tensor& x) {
 
 Tensor nan_to_num(const Tensor& x, const NanToNumOptions& options) {
   if (!is_floating(x.dtype())) return x.strong();
-  const double most = highest(x.dtype());
-  const Tensor finite = where(isnan(x), options.nan, x);
-  const Tensor bounded = where(isposinf(finite), options.posinf.value_or(most), finite);
-  return where(isneginf(bounded), options.neginf.value_or(-most), bounded);
+  const double high = options.posinf.value_or(highest(x.dtype()));
+  const double low = options.neginf.value_or(-highest(x.dtype()));
+  return at_once<"nan_to_num">({x}, {{"nan", options.nan}, {"high", high}, {"low", low}},
+                               [&](const std::vector<Tensor>& in) {
+                                 const Tensor finite = where(isnan(in[0]), options.nan, in[0]);
+                                 const Tensor bounded = where(isposinf(finite), high, finite);
+                                 return where(isneginf(bounded), low, bounded);
+                               });
 }
 
 Tensor saturate_cast(const Tensor& x, DTypeLike dtype) {
@@ -201,19 +208,25 @@ Tensor ldexp(const Tensor& x1, const Tensor& x2) {
   const ErrorPlace scope("ldexp");
   const Tensor real = to_accumulator(x1);
   // In three steps, none of which leaves the range of the dtype if the result is within it.
-  const double most = real.dtype() == DType::Float64 ? 3000 : 360;
-  const Tensor exponent = clip(cast(x2, real.dtype()), -most, most);
-  const Tensor third = trunc(exponent / 3);
-  const Tensor step = power(2.0, third);
-  return cast(real * step * step * power(2.0, exponent - third * 2), floating_of(x1));
+  const Tensor scaled =
+      at_once<"ldexp">({real, cast(x2, real.dtype())}, {}, [](const std::vector<Tensor>& in) {
+        const double most = in[0].dtype() == DType::Float64 ? 3000 : 360;
+        const Tensor exponent = clip(in[1], -most, most);
+        const Tensor third = trunc(exponent / 3);
+        const Tensor step = exp2(third);
+        return in[0] * step * step * exp2(exponent - third * 2);
+      });
+  return cast(scaled, floating_of(x1));
 }
 
 Tensor fmod(const Tensor& x1, const Tensor& x2) {
   const auto [a, b] = unify(x1, x2, "fmod");
   if (is_floating(a.dtype())) {  // on the magnitudes, which is exact
-    const Tensor negative = a < 0;
-    const Tensor rest = mod(where(negative, -a, a), where(b < 0, -b, b));
-    return where(negative, -rest, rest);
+    return at_once<"fmod">({a, b}, {}, [](const std::vector<Tensor>& in) {
+      const Tensor negative = in[0] < 0;
+      const Tensor rest = mod(where(negative, -in[0], in[0]), where(in[1] < 0, -in[1], in[1]));
+      return where(negative, -rest, rest);
+    });
   }
   const Tensor rest = mod(a, b);
   const Tensor other_sign = logical_xor(rest < 0, a < 0);

@@ -119,21 +119,75 @@ InferFunction infer_arg(std::string op) {
   };
 }
 
-Types infer_cumsum(TypeSpan inputs, const Attributes& attributes) {
-  require_inputs(inputs, 1, "cumsum");
-  checked_axis(attributes, inputs[0].shape, "cumsum");
-  attributes.get_bool("exclusive");
-  attributes.get_bool("reverse");
-  check<InvalidArgument>(inputs[0].dtype != DType::Bool,
-                         "cumsum: expected numbers, got bool of shape {}. Cast it first.",
-                         inputs[0].shape);
-  return {inputs[0]};
+InferFunction infer_running(std::string op, bool has_directions) {
+  return [=](TypeSpan inputs, const Attributes& attributes) -> Types {
+    require_inputs(inputs, 1, op);
+    checked_axis(attributes, inputs[0].shape, op);
+    if (has_directions) {
+      attributes.get_bool("exclusive");
+      attributes.get_bool("reverse");
+    }
+    check<InvalidArgument>(inputs[0].dtype != DType::Bool,
+                           "{}: expected numbers, got bool of shape {}. Cast it first.", op,
+                           inputs[0].shape);
+    return {inputs[0]};
+  };
 }
 
 Tensor vjp_cumsum(const Context& context) {
   return cumsum(context.gradient(), context.attributes.get_int("axis"),
                 {.exclusive = context.attributes.get_bool("exclusive"),
                  .reverse = !context.attributes.get_bool("reverse")});
+}
+
+// x moved by so many places to the front of an axis, followed by zeros.
+Tensor moved_forward(const Tensor& x, int64_t axis, int64_t by) {
+  std::vector<std::pair<int64_t, int64_t>> widths(static_cast<size_t>(x.rank()), {0, 0});
+  widths[static_cast<size_t>(axis)] = {0, by};
+  return pad(slice_axis(x, axis, by), widths);
+}
+
+// s[i] = added[i] + factors[i] s[i + 1] along an axis, with 0 behind the last one. By doubling; if
+// there are many, first for every second one, from pairs: then all takes as long as a few passes.
+Tensor recurrence(const Tensor& factors, const Tensor& added, int64_t axis) {
+  constexpr int64_t kFew = 16;
+  const int64_t size = added.shape()[axis];
+  if (size <= kFew) {
+    Tensor sums = added, products = factors;
+    for (int64_t by = 1; by < size; by *= 2) {
+      sums = sums + products * moved_forward(sums, axis, by);
+      products = products * moved_forward(products, axis, by);
+    }
+    return sums;
+  }
+  const int64_t pairs = (size + 1) / 2;
+  Shape whole = added.shape();
+  whole[axis] = Checked(pairs, "cumprod") * 2;
+  const auto in_pairs = [&](const Tensor& t) {
+    std::vector<std::pair<int64_t, int64_t>> widths(static_cast<size_t>(t.rank()), {0, 0});
+    widths[static_cast<size_t>(axis)] = {0, size % 2};
+    const Tensor even = size % 2 == 0 ? t : pad(t, widths);
+    return unstack(
+        reshape(even, whole.slice(0, axis).concat({pairs, 2}).concat(whole.slice(axis + 1))),
+        axis + 1);
+  };
+  const auto f = in_pairs(factors), a = in_pairs(added);
+  const Tensor firsts = recurrence(f[0] * f[1], a[0] + f[0] * a[1], axis);
+  const Tensor seconds = a[1] + f[1] * moved_forward(firsts, axis, 1);
+  return slice_axis(reshape(stack({firsts, seconds}, axis + 1), whole), axis, 0, size);
+}
+
+// The products before each element times s[i] = dy[i] + x[i + 1] s[i + 1]: without division, so
+// that zeros need no special treatment.
+Tensor vjp_cumprod(const Context& context) {
+  const Tensor& x = context.in(0);
+  const int64_t axis = context.attributes.get_int("axis");
+  const int64_t size = x.shape()[axis];
+  if (size == 0) return context.gradient();
+  const Tensor sums = recurrence(moved_forward(x, axis, 1), context.gradient(), axis);
+  std::vector<std::pair<int64_t, int64_t>> widths(static_cast<size_t>(x.rank()), {0, 0});
+  widths[static_cast<size_t>(axis)] = {1, 0};
+  return sums * pad(slice_axis(context.out(), axis, 0, size - 1), widths, constant_like(x, 1));
 }
 
 // All indices, or the `first` ones of each row.
@@ -168,7 +222,14 @@ void register_reduce(OpRegistry& registry) {
     registry.add(
         {.name = name, .infer = infer_arg(name), .vjp = {}, .traits = {.differentiable = false}});
   }
-  registry.add({.name = "cumsum", .infer = infer_cumsum, .vjp = single(vjp_cumsum), .traits = {}});
+  registry.add({.name = "cumsum",
+                .infer = infer_running("cumsum", true),
+                .vjp = single(vjp_cumsum),
+                .traits = {}});
+  registry.add({.name = "cumprod",
+                .infer = infer_running("cumprod", false),
+                .vjp = single(vjp_cumprod),
+                .traits = {}});
   registry.add(
       {.name = "argsort", .infer = infer_argsort, .vjp = {}, .traits = {.differentiable = false}});
 }

@@ -85,16 +85,22 @@ Places places_of(const Tensor& indices, const Shape& shape, std::string_view who
       who, shape.rank(), shape, indices.dtype(), indices.shape());
   require_static(indices, who);
   const int64_t depth = indices.dim(-1);
-  const Tensor rows = reshape(cast(indices, DType::Int64), {-1, depth});
-  Tensor flat = zeros({rows.dim(0)}, DType::Int64);
-  Tensor valid = ones({rows.dim(0)}, DType::Bool);
-  for (int64_t axis = 0; axis < depth; ++axis) {
-    const Tensor index = squeeze(slice_axis(rows, 1, axis, axis + 1), 1);
-    valid = logical_and(valid, logical_and(index >= 0, index < shape[axis]));
-    flat = flat * shape[axis] + index;
-  }
   const int64_t count = shape.slice(0, depth).num_elements();
-  return {where(valid, flat, count), count, shape.slice(depth)};
+  const Tensor rows = reshape(indices, {-1, depth});
+  const Shape leading = shape.slice(0, depth);
+  const Tensor places =
+      at_once<"places">({rows}, {{"shape", leading.dims()}}, [&](const std::vector<Tensor>& in) {
+        Tensor flat = zeros({in[0].dim(0)}, DType::Int64);
+        Tensor valid = ones({in[0].dim(0)}, DType::Bool);
+        for (int64_t axis = 0; axis < depth; ++axis) {
+          const Tensor column = slice_axis(in[0], 1, axis, axis + 1);
+          const Tensor index = cast(squeeze(column, 1), DType::Int64);
+          valid = logical_and(valid, logical_and(index >= 0, index < leading[axis]));
+          flat = flat * leading[axis] + index;
+        }
+        return where(valid, flat, count);
+      });
+  return {places, count, shape.slice(depth)};
 }
 
 // The updates with one row per position.
@@ -105,6 +111,14 @@ Tensor rows_of(const Tensor& updates, const Tensor& indices, const Places& place
                          "{}: expected values of shape {} for indices of shape {}, got {}.", who,
                          expected, indices.shape(), updates.shape());
   return reshape(updates, Shape{places.flat.dim(0)}.concat(places.trailing));
+}
+
+// For each position, the sum of the rows that are added there.
+Tensor sums_at(const Places& places, const Tensor& rows) {
+  return call<"scatter_add">({places.flat, rows},
+                             {{"shape", Shape{places.count}.concat(places.trailing).dims()},
+                              {"axis", int64_t{0}},
+                              {"segments", true}});
 }
 
 // For each position, the last of the rows that are written there; -1 if there is none.
@@ -259,7 +273,7 @@ Tensor scatter(const Tensor& indices, const Tensor& values, const Shape& shape) 
   }
   const Places places = places_of(indices, shape, "scatter");
   const Tensor rows = rows_of(values.strong(), indices, places, "scatter");
-  return reshape(segment_sum(rows, places.flat, places.count), shape);
+  return reshape(sums_at(places, rows), shape);
 }
 
 Tensor scatter_update(const Tensor& inputs, const Tensor& indices, const Tensor& updates,
@@ -281,7 +295,7 @@ Tensor scatter_update(const Tensor& inputs, const Tensor& indices, const Tensor&
   if (reduction.empty()) {
     result = replaced(rows, values, places);
   } else if (reduction == "add") {
-    result = rows + segment_sum(values, places.flat, places.count);
+    result = rows + sums_at(places, values);
   } else if (reduction == "max") {
     result = maximum(rows, segment_max(values, places.flat, places.count));
   } else if (reduction == "min") {

@@ -378,7 +378,8 @@ Tensor bincount(const Tensor& x, const Tensor& weights, int64_t minlength) {
   check<InvalidArgument>(amounts.shape() == x.shape(),
                          "bincount: expected weights of x's shape {}, got {}.", x.shape(),
                          amounts.shape());
-  return segment_sum(amounts, places, size);
+  return call<"scatter_add">({places, amounts},
+                             {{"shape", Shape{size}.dims()}, {"axis", int64_t{0}}});
 }
 
 Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& values, const std::string& side) {
@@ -396,6 +397,9 @@ Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& values, const s
   }
   const auto [sequence, wanted] = unify(sorted_sequence, values, "searchsorted");
   const int64_t size = sequence.dim(0);
+  if (sequence.dtype() != DType::Bool && goes_at_once({sequence, wanted})) {
+    return call<"searchsorted">({sequence, wanted}, {{"right", side == "right"}});
+  }
   // Whether the element at `index` comes before the insertion point.
   auto before = [&, &sequence = sequence, &wanted = wanted](const Tensor& index) {
     const Tensor element = take(sequence, index);
@@ -433,7 +437,9 @@ Tensor cumprod(const Tensor& x, std::optional<int64_t> axis, std::optional<DType
   }
   const Tensor numbers = to_numbers(cast(x, dtype.value_or(x.dtype())));
   const Tensor along = axis ? numbers : ravel(numbers);
-  return running_products(along, along.shape().normalize_axis(axis.value_or(0), "cumprod"));
+  const int64_t normalized = along.shape().normalize_axis(axis.value_or(0), "cumprod");
+  if (!goes_at_once({along})) return running_products(along, normalized);
+  return call<"cumprod">({along}, {{"axis", normalized}});
 }
 
 Tensor diff(const Tensor& x, int64_t n, int64_t axis) {

@@ -2,10 +2,12 @@
 #include "framework/ops/values.h"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 #include <span>
 
 #include "framework/core/error_place.h"
+#include "framework/core/threads.h"
 #include "framework/ops/arrange.h"
 #include "framework/ops/definition.h"
 #include "framework/ops/index.h"
@@ -31,26 +33,94 @@ void require_value(const Tensor& x, std::string_view who, std::string_view inste
 
 namespace {
 
-template <class T>
-Tensor true_places(std::span<const bool> flags) {
-  std::vector<T> places;
-  for (size_t i = 0; i < flags.size(); ++i) {
-    if (flags[i]) places.push_back(static_cast<T>(i));
+// The number of true flags.
+int64_t count_true(std::span<const bool> flags) {
+  int64_t count = 0;
+  while (flags.size() >= 8) {  // bytes of 0 or 1, whose sum a product has in its highest byte
+    uint64_t bytes;
+    std::memcpy(&bytes, flags.data(), 8);
+    count += static_cast<int64_t>((bytes * 0x0101010101010101u) >> 56);
+    flags = flags.subspan(8);
   }
-  return Tensor::from(places);
+  return count + std::count(flags.begin(), flags.end(), true);
 }
 
-// The positions of true elements in the flattened mask, of index_dtype().
-Tensor places_of(const Tensor& mask) {
+// Coordinates of true flags, of an array of so many axes: places[axis][n] is that of number n.
+template <class T>
+class TruePlaces {
+ public:
+  TruePlaces(std::span<const bool> flags, const Shape& shape)
+      : flags_(flags), shape_(shape), width_(shape.back()) {
+    const auto size = std::ssize(flags);
+    parts_ = (size + kPart - 1) / kPart;
+    std::vector<int64_t> starts(static_cast<size_t>(parts_ + 1), 0);
+    const auto part = [&](int64_t i) {
+      return std::pair(i * kPart, std::min(size, (i + 1) * kPart));
+    };
+    parallel_for(parts_, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const auto [first, last] = part(i);
+        starts[static_cast<size_t>(i + 1)] = count_true(flags.subspan(first, last - first));
+      }
+    });
+    std::partial_sum(starts.begin(), starts.end(), starts.begin());
+    for (int64_t axis = 0; axis < shape.rank(); ++axis) {
+      places.push_back(Tensor::empty({starts.back()}, dtype_of<T>));
+      to_.push_back(places.back().mutable_data<T>().data());
+    }
+    parallel_for(parts_, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        write(part(i).first, starts[static_cast<size_t>(i)], starts[static_cast<size_t>(i + 1)]);
+      }
+    });
+  }
+
+  std::vector<Tensor> places;
+
+ private:
+  static constexpr int64_t kPart = 16384;  // flags that a thread reads, at least
+
+  // Writes numbers [n, end), which are those of the flags from `at` on.
+  void write(int64_t at, int64_t n, int64_t end) const {
+    while (n < end) {
+      const int64_t row = at / width_, first = n;
+      const bool* const flags = flags_.data() + row * width_;
+      T* const columns = to_.back();
+      for (int64_t column = at - row * width_; column < width_ && n < end; ++column) {
+        columns[n] = static_cast<T>(column);
+        n += flags[column] ? 1 : 0;
+      }
+      int64_t rest = row;
+      for (int64_t axis = shape_.rank() - 1; axis-- > 0; rest /= shape_[axis]) {
+        std::fill(to_[static_cast<size_t>(axis)] + first, to_[static_cast<size_t>(axis)] + n,
+                  static_cast<T>(rest % shape_[axis]));
+      }
+      at = (row + 1) * width_;
+    }
+  }
+
+  std::span<const bool> flags_;
+  const Shape& shape_;
+  int64_t width_;
+  int64_t parts_ = 0;
+  std::vector<T*> to_;
+};
+
+// The coordinates of true elements, of index_dtype(), by axis of the mask as one of this shape.
+std::vector<Tensor> true_places(const Tensor& mask, const Shape& shape) {
   const auto flags = mask.data<bool>();
-  return index_dtype(mask.num_elements()) == DType::Int32 ? true_places<int32_t>(flags)
-                                                          : true_places<int64_t>(flags);
+  return index_dtype(mask.num_elements()) == DType::Int32
+             ? TruePlaces<int32_t>(flags, shape).places
+             : TruePlaces<int64_t>(flags, shape).places;
 }
+
+// The positions of true elements in the flattened mask.
+Tensor places_of(const Tensor& mask) { return true_places(mask, {mask.num_elements()}).front(); }
 
 std::vector<Tensor> indices_of_true(const Tensor& x, std::string_view who) {
   require_value(x, who, "Use ops::where(condition, x1, x2), which keeps the shape, instead.");
-  const Tensor places = places_of(x.dtype() == DType::Bool ? x : not_equal(x, 0));
-  return unravel_index(places, x.shape());
+  if (x.rank() == 0) return {};
+  return true_places(x.dtype() == DType::Bool ? x : not_equal(x, 0), x.shape());
 }
 
 // The order that sorts the rows of a matrix lexicographically; stable.

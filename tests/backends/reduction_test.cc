@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <type_traits>
 
 #include "tests/backends/instruction_sets.h"
 #include "tests/backends/kernel_run.h"
@@ -380,6 +381,37 @@ TEST_CASE("cumsum along any axis, either way") {
   }
 }
 
+TEST_CASE("cumprod along any axis multiplies one after the other, as NumPy does") {
+  for (int d = 1; d < kNumDTypes; ++d) {
+    const auto dtype = static_cast<DType>(d);
+    for (const Shape& shape : kScanShapes) {
+      for (int64_t axis = 0; axis < shape.rank(); ++axis) {
+        CAPTURE(fmt::format("{} {} {}", dtype, shape, axis));
+        const Tensor x = random_tensor(shape, dtype, 32);
+        const Tensor y = kernels().run("cumprod", {x}, {{"axis", axis}}, {type_of(x)})[0];
+        dispatch_dtype(dtype, [&]<class T>(T) {
+          if constexpr (!std::is_same_v<T, bool>) {
+            // In float32, where 16-bit products are kept; integers wrap around.
+            using Wide =
+                std::conditional_t<std::is_same_v<T, double>, double,
+                                   std::conditional_t<std::is_integral_v<T>, uint64_t, float>>;
+            std::vector<T> expected = x.to_vector<T>();
+            for_each_line(shape, axis, [&](int64_t first, int64_t step) {
+              Wide product = 1;
+              for (int64_t i = 0; i < shape[axis]; ++i) {
+                T& at = expected[size_t(first + i * step)];
+                product *= static_cast<Wide>(at);
+                at = static_cast<T>(product);
+              }
+            });
+            CHECK(std::memcmp(y.raw(), expected.data(), y.bytes()) == 0);
+          }
+        });
+      }
+    }
+  }
+}
+
 TEST_CASE("argsort is stable, with NaN behind all others") {
   for (int d = 0; d < kNumDTypes; ++d) {
     const auto dtype = static_cast<DType>(d);
@@ -498,6 +530,7 @@ TEST_CASE("scans have the same bits on any number of threads") {
   const Tensor x = random_tensor({30, 70, 20}, DType::Float32, 51);
   const Attributes sum{{"axis", int64_t{1}}, {"exclusive", false}, {"reverse", false}};
   check_thread_independent(kernels(), "cumsum", {x}, sum, {type_of(x)});
+  check_thread_independent(kernels(), "cumprod", {x}, {{"axis", int64_t{1}}}, {type_of(x)});
   for (const int64_t rows : {5, 37}) {
     check_thread_independent(kernels(), "cumsum", {random_tensor({rows, 2000}, DType::Float32, 52)},
                              sum, {{DType::Float32, {rows, 2000}}});

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 
 #include "framework/autodiff/gradient_tape.h"
@@ -168,6 +169,54 @@ TEST_CASE("running products of any length, along any axis") {
                {random_tensor({19, 2}, 0.5, 1.5, 7)});
 }
 
+TEST_CASE("running products: zeros, infinities and NaN, their gradient of any order") {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const Tensor x = Tensor::from(std::vector<float>{1e30f, 1e30f, 1e-30f, -1, 0, 2});
+  const std::vector<float> products = ops::cumprod(x, 0).to_vector<float>();
+  CHECK(products[1] == kInfinity);  // as NumPy's, in the elements' own dtype
+  CHECK(products[3] == -kInfinity);
+  CHECK(std::isnan(products[4]));
+  CHECK(std::isnan(products[5]));
+  const Tensor zeros = Tensor::from(std::vector<double>{2, 0, 3, 0, 5, 1, 7}, {7});
+  check_smooth([](const Inputs& in) { return ops::cumprod(in[0], 0); }, {zeros});
+  check_smooth([](const Inputs& in) { return ops::cumprod(in[0], 1); },
+               {random_tensor({2, 33}, 0.7, 1.4, 8)});
+  check_smooth([](const Inputs& in) { return ops::cumprod(in[0], 0); },
+               {random_tensor({38, 2}, 0.7, 1.4, 8)});
+  check_smooth([](const Inputs& in) { return ops::cumprod(in[0], -1); },
+               {random_tensor({3, 1}, 0.5, 1.5, 9)});
+}
+
+// Such ops are compiled once they have been called a few times.
+TEST_CASE("functions of numbers have the same bits however often they are called") {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  for (const DType dtype : {DType::Float32, DType::Float64}) {
+    const Tensor x = ops::cast(Tensor::from(std::vector<double>{-kInfinity, -2.5, -1, -0.0, 0, 0.25,
+                                                                7.75, 1e30, kInfinity, kNan}),
+                               dtype);
+    const Tensor y = ops::cast(Tensor::from<int>({3, -2, 3, 4, 5, -1, 2, 7, 2, 1}), dtype);
+    using Function = Tensor (*)(const Tensor&, const Tensor&);
+    const Function functions[] = {
+        [](const Tensor& a, const Tensor&) { return ops::trunc(a); },
+        [](const Tensor& a, const Tensor&) { return ops::cast(ops::signbit(a), DType::UInt8); },
+        [](const Tensor& a, const Tensor&) { return ops::nan_to_num(a); },
+        [](const Tensor& a, const Tensor&) {
+          return ops::nan_to_num(a, {.nan = 3, .posinf = 4, .neginf = -5});
+        },
+        [](const Tensor& a, const Tensor& b) { return ops::ldexp(a, b); },
+        [](const Tensor& a, const Tensor& b) { return ops::fmod(a, b); }};
+    for (const Function function : functions) {
+      const Tensor first = function(x, y);
+      for (int call = 0; call < 4; ++call) {
+        const Tensor again = function(x, y);
+        CHECK(std::memcmp(first.raw(), again.raw(), first.bytes()) == 0);
+      }
+    }
+    CHECK(ops::cast(ops::signbit(x), DType::Int32).to_vector<int>() ==
+          std::vector<int>{1, 1, 1, 1, 0, 0, 0, 0, 0, 0});
+  }
+}
+
 TEST_CASE("distances by any number of features, in batches, again and again") {
   for (const int64_t features : {0, 1, 3, 16, 17, 40}) {
     CAPTURE(features);
@@ -206,6 +255,13 @@ TEST_CASE("bins of every kind of integers") {
   check_values(
       ops::bincount(Tensor::from<int>({1, 3}, {2}), Tensor::from(std::vector<float>{0.5, 2})), {4},
       {0, 0.5, 0, 2});
+  std::vector<int8_t> many(100'000);
+  std::vector<double> counts(101);
+  for (size_t i = 0; i < many.size(); ++i) {
+    many[i] = static_cast<int8_t>(i * i % 101);
+    ++counts[i * i % 101];
+  }
+  check_values(ops::bincount(Tensor::from(many), {}, 101), {101}, counts);
 }
 
 TEST_CASE("empty and odd sizes") {

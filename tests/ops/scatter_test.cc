@@ -205,6 +205,31 @@ TEST_CASE("what depends on values says so under a trace") {
            "Use ops::where(mask, x, 0)");
 }
 
+TEST_CASE("the places of many elements that aren't zero, by axis") {
+  for (const Shape& shape : {Shape{50'001}, Shape{3, 20'011}, Shape{20'011, 3},
+                             Shape{41, 1, 37, 29}, Shape{5, 0, 2}, Shape{1, 1}}) {
+    for (const int64_t every : {1, 2, 7, 1000, 1'000'000}) {
+      CAPTURE(fmt::format("{} {}", shape, every));
+      std::vector<int64_t> values(static_cast<size_t>(shape.num_elements()));
+      std::vector<std::vector<int32_t>> expected(static_cast<size_t>(shape.rank()));
+      for (size_t i = 0; i < values.size(); ++i) {
+        if ((i + 1) % static_cast<size_t>(every) != 0) continue;
+        values[i] = -1;
+        auto rest = static_cast<int64_t>(i);
+        for (int64_t axis = shape.rank(); axis-- > 0; rest /= shape[axis]) {
+          expected[static_cast<size_t>(axis)].push_back(static_cast<int32_t>(rest % shape[axis]));
+        }
+      }
+      const std::vector<Tensor> places = ops::nonzero(Tensor::from(values, shape));
+      REQUIRE(places.size() == expected.size());
+      for (size_t axis = 0; axis < places.size(); ++axis) {
+        CHECK(places[axis].to_vector<int32_t>() == expected[axis]);
+      }
+    }
+  }
+  CHECK(ops::nonzero(Tensor::scalar(1)).empty());
+}
+
 TEST_CASE("nonzero, where, boolean_mask, unique of values") {
   const Tensor x = ints({0, 3, 0, 5, 0, 5}, {2, 3});
   const std::vector<Tensor> places = ops::where(x > 0);

@@ -31,6 +31,12 @@ TEST_CASE("gradients of ops that no function calls by itself") {
             .front();
       },
       {random_tensor({1, 4, 4, 2}, -1, 1, 5)});
+  // Under a trace, ops::cumprod is a composite.
+  check_gradients(
+      [&](const std::vector<Tensor>& x) {
+        return apply(registry.at("cumprod"), x, {{"axis", int64_t{1}}}).front();
+      },
+      {random_tensor({2, 5, 3}, -1, 1)});
 }
 
 TEST_CASE("every op with a gradient has had it checked") {

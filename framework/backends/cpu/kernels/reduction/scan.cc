@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// argmax, argmin and cumsum: along one axis of an array [outer, count, inner].
+// argmax, argmin, cumsum and cumprod: along one axis of an array [outer, count, inner].
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
@@ -127,25 +127,40 @@ std::unique_ptr<Kernel> make_arg(const KernelSpec& spec) {
   });
 }
 
-// ---- cumsum ----
-
-// Integers wrap around; float sums are accumulated in double, so that long ones stay accurate.
-template <class T>
-using Sum = std::conditional_t<std::is_integral_v<T>, uint64_t, double>;
+// ---- cumsum, cumprod ----
 
 template <class T>
-T from_sum(Sum<T> sum) {
+T from_total(auto total) {
   if constexpr (std::is_arithmetic_v<T>)
-    return static_cast<T>(sum);
+    return static_cast<T>(total);
   else
-    return T(static_cast<float>(sum));
+    return T(static_cast<float>(total));
 }
-template <class T>
-Sum<T> to_sum(T value) {
+
+// Integers wrap around. Float sums are accumulated in double, so that long ones stay accurate;
+// products aren't, as they are to overflow where NumPy's do.
+struct RunningSum {
+  template <class T>
+  using Total = std::conditional_t<std::is_integral_v<T>, uint64_t, double>;
+  template <class Total>
+  static constexpr Total kStart = 0;
+  static auto join(auto total, auto value) { return total + value; }
+};
+struct RunningProduct {
+  template <class T>
+  using Total = std::conditional_t<std::is_integral_v<T>, uint64_t, Key<T>>;
+  template <class Total>
+  static constexpr Total kStart = 1;
+  static auto join(auto total, auto value) { return total * value; }
+};
+
+template <class Scan, class T>
+auto to_total(T value) {
+  using Total = typename Scan::template Total<T>;
   if constexpr (std::is_arithmetic_v<T>)
-    return static_cast<Sum<T>>(value);
+    return static_cast<Total>(value);
   else
-    return static_cast<float>(value);
+    return static_cast<Total>(static_cast<float>(value));
 }
 
 struct ScanOptions {
@@ -153,50 +168,55 @@ struct ScanOptions {
   bool reverse;
 };
 
-template <class T>
-void cumsum_columns(const T* in, T* out, const Axis& axis, int64_t width, ScanOptions options) {
-  auto* sums = reinterpret_cast<Sum<T>*>(thread_memory(size_t(width) * sizeof(Sum<T>)));
-  std::fill_n(sums, width, Sum<T>{});
+template <class Scan, class T>
+void scan_columns(const T* in, T* out, const Axis& axis, int64_t width, ScanOptions options) {
+  using Total = typename Scan::template Total<T>;
+  auto* totals = reinterpret_cast<Total*>(thread_memory(size_t(width) * sizeof(Total)));
+  std::fill_n(totals, width, Scan::template kStart<Total>);
   for (int64_t i = 0; i < axis.count; ++i) {
     const int64_t row = (options.reverse ? axis.count - 1 - i : i) * axis.inner;
     for (int64_t j = 0; j < width; ++j) {
-      const Sum<T> before = sums[j];
-      sums[j] = before + to_sum(in[row + j]);
-      out[row + j] = from_sum<T>(options.exclusive ? before : sums[j]);
+      const Total before = totals[j];
+      totals[j] = Scan::join(before, to_total<Scan>(in[row + j]));
+      out[row + j] = from_total<T>(options.exclusive ? before : totals[j]);
     }
   }
 }
 
-// Several rows of consecutive elements at once, since each sum waits for the one before it.
-template <int kRows, class T>
-void cumsum_rows(const T* in, T* out, int64_t count, ScanOptions options) {
-  Sum<T> sums[kRows] = {};
+// Several rows of consecutive elements at once, since each total waits for the one before it.
+template <class Scan, int kRows, class T>
+void scan_rows(const T* in, T* out, int64_t count, ScanOptions options) {
+  using Total = typename Scan::template Total<T>;
+  Total totals[kRows];
+  std::fill_n(totals, kRows, Scan::template kStart<Total>);
   for (int64_t i = 0; i < count; ++i) {
     const int64_t at = options.reverse ? count - 1 - i : i;
     for (int row = 0; row < kRows; ++row) {
-      const Sum<T> before = sums[row];
-      sums[row] = before + to_sum(in[row * count + at]);
-      out[row * count + at] = from_sum<T>(options.exclusive ? before : sums[row]);
+      const Total before = totals[row];
+      totals[row] = Scan::join(before, to_total<Scan>(in[row * count + at]));
+      out[row * count + at] = from_total<T>(options.exclusive ? before : totals[row]);
     }
   }
 }
 
-template <class T>
-void cumsum_all_rows(const T* in, T* out, int64_t rows, int64_t count, ScanOptions options) {
+template <class Scan, class T>
+void scan_all_rows(const T* in, T* out, int64_t rows, int64_t count, ScanOptions options) {
   constexpr int kTogether = 4;  // whose cache lines hardly evict each other
   int64_t row = 0;
   for (; row + kTogether <= rows; row += kTogether) {
-    cumsum_rows<kTogether>(in + row * count, out + row * count, count, options);
+    scan_rows<Scan, kTogether>(in + row * count, out + row * count, count, options);
   }
-  for (; row < rows; ++row) cumsum_rows<1>(in + row * count, out + row * count, count, options);
+  for (; row < rows; ++row) scan_rows<Scan, 1>(in + row * count, out + row * count, count, options);
 }
 
-template <class T>
-std::unique_ptr<Kernel> make_cumsum(const KernelSpec& spec) {
+template <class Scan, class T>
+std::unique_ptr<Kernel> make_running_of(const KernelSpec& spec) {
   const Axis axis(spec);
   if (axis.size() == 0) return make_kernel([](const KernelArgs&) {});
-  const ScanOptions options{spec.attributes.get_bool("exclusive"),
-                            spec.attributes.get_bool("reverse")};
+  const auto flag = [&](const char* name) {
+    return spec.attributes.find(name) && spec.attributes.get_bool(name);
+  };
+  const ScanOptions options{flag("exclusive"), flag("reverse")};
   const int64_t tile = std::min(axis.inner, kScanTile);
   const int64_t tiles = (axis.inner + tile - 1) / tile;
   const int64_t grain = std::max<int64_t>(1, kScanGrain / (axis.count * tile));
@@ -204,19 +224,27 @@ std::unique_ptr<Kernel> make_cumsum(const KernelSpec& spec) {
     parallel_for(axis.outer * tiles, grain, [&](int64_t begin, int64_t end) {
       if (axis.inner == 1) {
         const int64_t offset = begin * axis.count;
-        cumsum_all_rows(static_cast<const T*>(args.in[0]) + offset,
-                        static_cast<T*>(args.out[0]) + offset, end - begin, axis.count, options);
+        scan_all_rows<Scan>(static_cast<const T*>(args.in[0]) + offset,
+                            static_cast<T*>(args.out[0]) + offset, end - begin, axis.count,
+                            options);
         return;
       }
       for (int64_t item = begin; item < end; ++item) {
         const int64_t first = item % tiles * tile;
         const int64_t offset = item / tiles * axis.count * axis.inner + first;
-        cumsum_columns(static_cast<const T*>(args.in[0]) + offset,
-                       static_cast<T*>(args.out[0]) + offset, axis,
-                       std::min(tile, axis.inner - first), options);
+        scan_columns<Scan>(static_cast<const T*>(args.in[0]) + offset,
+                           static_cast<T*>(args.out[0]) + offset, axis,
+                           std::min(tile, axis.inner - first), options);
       }
     });
   });
+}
+
+template <class Scan>
+std::unique_ptr<Kernel> make_running(const KernelSpec& spec) {
+  if (spec.inputs[0].dtype == DType::Bool) return nullptr;
+  return dispatch_dtype(spec.inputs[0].dtype,
+                        [&]<class T>(T) { return make_running_of<Scan, T>(spec); });
 }
 
 }  // namespace
@@ -230,10 +258,8 @@ void register_scan_kernels(KernelTable& table) {
     return dispatch_dtype(spec.inputs[0].dtype,
                           [&]<class T>(T) { return make_arg<T, false>(spec); });
   });
-  table.add("cumsum", [](const KernelSpec& spec) -> std::unique_ptr<Kernel> {
-    if (spec.inputs[0].dtype == DType::Bool) return nullptr;
-    return dispatch_dtype(spec.inputs[0].dtype, [&]<class T>(T) { return make_cumsum<T>(spec); });
-  });
+  table.add("cumsum", make_running<RunningSum>);
+  table.add("cumprod", make_running<RunningProduct>);
 }
 
 }  // namespace cornu::cpu

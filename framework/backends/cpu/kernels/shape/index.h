@@ -6,6 +6,7 @@
 #include <atomic>
 #include <string>
 
+#include "framework/backends/cpu/kernel.h"
 #include "framework/backends/cpu/kernels/wrapping.h"
 #include "framework/core/threads.h"
 #include "framework/graph/kernel_spec.h"
@@ -31,8 +32,8 @@ struct AxisView {
   int64_t inner;
 };
 
-// Converts indices of any integer dtype to int64 and checks them against the axis; negative ones
-// count from its end.
+// Reads indices of any integer dtype as places along the axis, against which it checks them;
+// negative ones count from its end.
 class IndexReader {
  public:
   IndexReader(const KernelSpec& spec, const TensorType& indices, AxisView view)
@@ -41,57 +42,84 @@ class IndexReader {
         count_(indices.shape.num_elements()),
         view_(std::move(view)) {}
 
-  size_t bytes() const { return static_cast<size_t>(count_) * sizeof(int64_t); }
   int64_t count() const { return count_; }
 
-  const int64_t* read(const void* indices, void* scratch) const {
-    auto* out = static_cast<int64_t*>(scratch);
-    dispatch_dtype(dtype_, [&]<class T>(T) {
-      if constexpr (std::is_integral_v<T>) {
-        const T* values = static_cast<const T*>(indices);
-        checked(values, [&](int64_t i) { return out[i] = place(values[i]); });
+  // Indices that are within the axis.
+  struct Indices {
+    const IndexReader& reader;
+    const void* values;
+    bool are_places;  // int32 or int64, and none is negative
+
+    // Calls visit(first, count, places) for the indices [begin, end), in order. Numbers that aren't
+    // places themselves are converted a few at a time, so that they stay in a first-level cache.
+    template <class Visit>
+    void each(int64_t begin, int64_t end, Visit visit) const {
+      if (are_places && reader.dtype_ == DType::Int32) {
+        visit(begin, end - begin, static_cast<const int32_t*>(values) + begin);
+        return;
       }
+      if (are_places) {
+        visit(begin, end - begin, static_cast<const int64_t*>(values) + begin);
+        return;
+      }
+      constexpr int64_t kTogether = 512;
+      int64_t places[kTogether];
+      for (int64_t first = begin; first < end; first += kTogether) {
+        const int64_t count = std::min(kTogether, end - first);
+        reader.read(values, first, count, places);
+        visit(first, count, static_cast<const int64_t*>(places));
+      }
+    }
+  };
+
+  // Throws, naming the first one, if any of the indices is outside of the axis.
+  Indices check(const void* indices) const {
+    const bool has_negative = dispatch_dtype(dtype_, [&]<class T>(T) {
+      if constexpr (std::is_integral_v<T>) return check_values(static_cast<const T*>(indices));
+      return false;
     });
-    return out;
+    const bool is_plain = dtype_ == DType::Int32 || dtype_ == DType::Int64;
+    return {*this, indices, is_plain && !has_negative};
   }
 
-  // Calls visit(values) with the checked indices; place(value) is the place that each refers to.
-  template <class Visit>
-  void visit(const void* indices, Visit visit) const {
+  // The places that `count` indices from number `first` on refer to.
+  void read(const void* indices, int64_t first, int64_t count, int64_t* places) const {
     dispatch_dtype(dtype_, [&]<class T>(T) {
       if constexpr (std::is_integral_v<T>) {
-        const T* values = static_cast<const T*>(indices);
-        checked(values, [&](int64_t i) { return place(values[i]); });
-        visit(values);
+        const T* values = static_cast<const T*>(indices) + first;
+        for (int64_t i = 0; i < count; ++i) places[i] = place(values[i], view_.size);
       }
     });
-  }
-  template <class T>
-  int64_t place(T value) const {
-    const auto index = static_cast<int64_t>(value);
-    return std::is_signed_v<T> && index < 0 ? index + view_.size : index;
   }
 
  private:
   static constexpr int64_t kGrain = 16384;  // indices that a thread reads, at least
 
-  // Rejects the first of `values` that is outside of the axis according to place_of(i).
-  template <class T, class PlaceOf>
-  void checked(const T* values, PlaceOf place_of) const {
-    const auto size = static_cast<uint64_t>(view_.size);
-    std::atomic<bool> valid = true;
-    parallel_for(count_, kGrain, [&](int64_t begin, int64_t end) {
-      bool all = true;
-      for (int64_t i = begin; i < end; ++i) all &= static_cast<uint64_t>(place_of(i)) < size;
-      if (!all) valid = false;
-    });
-    if (valid) return;
-    const auto outside = [&](T value) { return static_cast<uint64_t>(place(value)) >= size; };
-    fail(fmt::to_string(*std::find_if(values, values + count_, outside)));
+  template <class T>
+  static int64_t place(T value, int64_t size) {
+    const auto index = static_cast<int64_t>(value);
+    return std::is_signed_v<T> && index < 0 ? index + size : index;
   }
 
-  [[noreturn]] void fail(const std::string& index) const {
-    refuse_index(op_, index, view_.axis, view_.shape);
+  // Returns whether any is negative.
+  template <class T>
+  bool check_values(const T* values) const {
+    const auto outside = [size = view_.size](T value) {
+      return static_cast<uint64_t>(place(value, size)) >= static_cast<uint64_t>(size);
+    };
+    std::atomic<bool> valid = true, has_negative = false;
+    parallel_for(count_, kGrain, [&](int64_t begin, int64_t end) {
+      T least = values[begin], most = least;
+      for (int64_t i = begin; i < end; ++i) {
+        least = std::min(least, values[i]);
+        most = std::max(most, values[i]);
+      }
+      if (outside(least) || outside(most)) valid = false;
+      if (std::is_signed_v<T> && least < T{0}) has_negative = true;
+    });
+    if (valid) return has_negative;
+    const T value = *std::find_if(values, values + count_, outside);
+    refuse_index(op_, fmt::to_string(value), view_.axis, view_.shape);
   }
 
   std::string op_;
@@ -101,9 +129,15 @@ class IndexReader {
 };
 
 template <class T>
-void add_row(const T* __restrict from, T* __restrict to, int64_t count) {
-  using Sum = Wrapping<T>;
-  for (int64_t i = 0; i < count; ++i) to[i] = static_cast<T>(Sum(to[i]) + Sum(from[i]));
+T sum_of(T a, T b) {
+  return static_cast<T>(Wrapping<T>(a) + Wrapping<T>(b));
 }
+
+template <class T>
+void add_row(const T* __restrict from, T* __restrict to, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) to[i] = sum_of(to[i], from[i]);
+}
+
+std::unique_ptr<Kernel> make_searchsorted(const KernelSpec& spec);
 
 }  // namespace cornu::cpu

@@ -23,7 +23,8 @@ std::unique_ptr<Kernel> make_sum_rows_of(const KernelSpec& spec) {
   const int64_t size = spec.attributes.get_int("size");
   auto run = [=](const KernelArgs& args) {
     auto* const number = static_cast<int64_t*>(args.scratch);
-    reader.read(args.in[0], number);
+    reader.check(args.in[0]);
+    reader.read(args.in[0], 0, count, number);
     auto* const rows = static_cast<int64_t*>(args.out[0]);
     const int64_t found = distinct.number(number, first, size, rows, number + count);
     if (found < count) rows[found] = -1;
@@ -39,7 +40,7 @@ std::unique_ptr<Kernel> make_sum_rows_of(const KernelSpec& spec) {
       }
     });
   };
-  return make_kernel(run, reader.bytes() + distinct.bytes());
+  return make_kernel(run, static_cast<size_t>(count) * sizeof(int64_t) + distinct.bytes());
 }
 
 std::unique_ptr<Kernel> make_sum_rows(const KernelSpec& spec) {
