@@ -121,6 +121,12 @@ def own_steps():
         ("compiled_metrics", Compiled, {"loss": "mse", "metrics": ["mae"]}),
         ("own_metrics", Lower, {}),
         ("tracked_metrics", Tracked, {"loss": "mse", "metrics": ["mae"]}),
+        # "weighted_mae" comes after "val_mae".
+        (
+            "weighted_metrics",
+            Plain,
+            {"loss": "mse", "metrics": ["mae"], "weighted_metrics": ["mae"]},
+        ),
     ]:
         rng = common.start(name)
         x, y, _ = data(rng)

@@ -128,9 +128,15 @@ Json golden_case(const std::string& name) {
   return nullptr;
 }
 
+std::vector<std::string> names_in(const Json& object) {
+  std::vector<std::string> names;
+  for (const auto& entry : object.as_object()) names.push_back(entry.first);
+  return names;
+}
+
 // Trains and evaluates like golden_trainer.py, and compares everything that is reported.
-void check_report(const std::string& name, Model& model, CompileOptions options,
-                  const std::vector<std::string>& output_names = {}) {
+History check_compiled(const std::string& name, Model& model,
+                       const std::vector<std::string>& output_names = {}) {
   CAPTURE(name);
   const Json item = golden_case(name);
   const Tensor x = golden_tensor(item.at("x"));
@@ -150,8 +156,6 @@ void check_report(const std::string& name, Model& model, CompileOptions options,
   for (const Json& weight : item.at("start").as_array()) start.push_back(golden_tensor(weight));
   model(x.rows(0, 1));
   model.set_weights(start);
-  options.optimizer = optimizers::SGD({.learning_rate = 0.05});
-  model.compile(options);
 
   const History history = model.fit(x, targets(y),
                                     {.batch_size = 4,
@@ -160,11 +164,9 @@ void check_report(const std::string& name, Model& model, CompileOptions options,
                                      .validation_data = {validation_x, targets(validation_y)},
                                      .shuffle = false});
   const Json& expected = item.at("history");
-  std::vector<std::string> names;
   for (const auto& entry : expected.as_object()) {
     const std::string& figure = entry.first;
     const Json& values = entry.second;
-    names.push_back(figure);
     CAPTURE(figure);
     REQUIRE(history.contains(figure));
     REQUIRE(history[figure].size() == values.size());
@@ -172,7 +174,7 @@ void check_report(const std::string& name, Model& model, CompileOptions options,
       CHECK(history[figure][epoch] == doctest::Approx(values[epoch].as_double()).epsilon(1e-5));
     }
   }
-  CHECK(history.size() == names.size());
+  CHECK(history.size() == expected.size());
   const Logs logs =
       model.evaluate(validation_x, targets(validation_y), {.batch_size = 4, .verbose = 0});
   for (const auto& entry : item.at("evaluated").as_object()) {
@@ -181,6 +183,14 @@ void check_report(const std::string& name, Model& model, CompileOptions options,
     CHECK(logs[figure] == doctest::Approx(entry.second.as_double()).epsilon(1e-5));
   }
   CHECK(logs.size() == item.at("evaluated").size());
+  return history;
+}
+
+History check_report(const std::string& name, Model& model, CompileOptions options,
+                     const std::vector<std::string>& output_names = {}) {
+  options.optimizer = optimizers::SGD({.learning_rate = 0.05});
+  model.compile(options);
+  return check_compiled(name, model, output_names);
 }
 
 TEST_CASE("a custom train_step sees and reports the compiled metrics") {
@@ -273,6 +283,13 @@ TEST_CASE("losses and metrics of several outputs have Keras's names and values")
   Two named(true);
   check_report("named_outputs", named,
                {.loss = {{"u", "mse"}, {"v", "mae"}}, .metrics = {{"u", {"mae"}}}}, {"u", "v"});
+}
+
+TEST_CASE("the history has the metrics of training and validation in the order of their names") {
+  Plain model;
+  const History history = check_report(
+      "weighted_metrics", model, {.loss = "mse", .metrics = {"mae"}, .weighted_metrics = {"mae"}});
+  CHECK(history.names() == names_in(golden_case("weighted_metrics").at("history")));
 }
 
 // Reports the first sample of each batch.
