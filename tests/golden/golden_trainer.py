@@ -255,6 +255,28 @@ def several_outputs():
         yield case | {"x": common.tensor(x), "y": [common.tensor(a), common.tensor(b)]}
 
 
+def listed_outputs():
+    """A model whose outputs are a dictionary, with lists of losses and metrics: Keras matches them
+    with the sorted keys."""
+    rng = common.start("listed_outputs")
+    x, a, b = data(rng)
+    inputs = keras.Input((3,), name="x")
+    dense = keras.layers.Dense
+    model = keras.Model(inputs, {"v": dense(1, name="b")(inputs), "u": dense(1, name="a")(inputs)})
+    model.set_weights([common.normal(rng, weight.shape) for weight in model.weights])
+    model.compile(
+        keras.optimizers.SGD(0.05),
+        loss=["mse", "mae"],
+        loss_weights=[1.0, 0.5],
+        metrics=[["mape"], []],
+        weighted_metrics=["mae", "mse"],
+    )
+    y, val = {"u": a, "v": b}, {"u": a[:5], "v": b[:5]}
+    case = report("listed_outputs", model, x, y, (x[:5] + 1, val))
+    case |= {"x": common.tensor(x), "y": [common.tensor(a), common.tensor(b)]}
+    return case | {"model": model.to_json()}
+
+
 def pipeline(kind, x):
     """Batches of two, repeated a number of times, or with unknown cardinality."""
     batches = tf.data.Dataset.from_tensor_slices((x, x)).batch(2)
@@ -304,6 +326,7 @@ def make():
         *own_steps(),
         *texts(),
         *several_outputs(),
+        listed_outputs(),
         *averages(),
         batches_seen("steps_even", 8, 3, 2),
         batches_seen("steps_uneven", 10, 4, 2),

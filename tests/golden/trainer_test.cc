@@ -292,6 +292,30 @@ TEST_CASE("the history has the metrics of training and validation in the order o
   CHECK(history.names() == names_in(golden_case("weighted_metrics").at("history")));
 }
 
+TEST_CASE("lists for outputs that are a dictionary follow its sorted keys in a file of Keras's") {
+  const std::string json = golden_case("listed_outputs").at("model").as_string();
+  Model model = model_from_json(json);
+  CHECK(model.outputs().names() == std::vector<std::string>{"v", "u"});
+  check_compiled("listed_outputs", model, {"u", "v"});
+  // Cornu's file has names, which Keras reads in the same way; so has a copy.
+  const Json arguments = Json::parse(model.to_json()).at("compile_config");
+  for (const char* name : {"loss", "loss_weights", "metrics", "weighted_metrics"}) {
+    CAPTURE(name);
+    CHECK(names_in(arguments.at(name)) == std::vector<std::string>{"u", "v"});
+  }
+  Model copy = clone_model(model);
+  check_compiled("listed_outputs", copy, {"u", "v"});
+}
+
+TEST_CASE("a file names the outputs in the order in which a program lists their losses") {
+  const Tensor x = Input({.shape = {3}});
+  Model model(x, {{"v", layers::Dense({.units = 1})(x)}, {"u", layers::Dense({.units = 1})(x)}});
+  model.compile({.optimizer = "sgd", .loss = {"mse", "mae"}, .metrics = {{"mape"}, {}}});
+  const Json arguments = Json::parse(model.to_json()).at("compile_config");
+  CHECK(arguments.at("loss") == Json::object({{"v", "mse"}, {"u", "mae"}}));
+  CHECK(names_in(arguments.at("metrics")) == std::vector<std::string>{"v", "u"});
+}
+
 // Reports the first sample of each batch.
 class First : public Model {
  public:
