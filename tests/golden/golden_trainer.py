@@ -315,6 +315,9 @@ def batches_seen(name, rows, epochs, steps, kind="arrays"):
     if kind == "arrays":
         validated = {"validation_data": (x, x), "validation_batch_size": 2}
         model.fit(x, x, batch_size=2, shuffle=False, **fitted, **validated)
+    elif kind == "divided":  # by the numbers of steps
+        model.fit(x, x, shuffle=False, validation_data=(x, x), **fitted)
+        model.evaluate(x, x, steps=3, callbacks=[Keep()], verbose=0)
     else:
         model.fit(pipeline(kind, x), validation_data=pipeline(kind, x), **fitted)
     case = {"name": name, "rows": rows, "epochs": epochs, "steps": steps, "seen": seen}
@@ -337,4 +340,6 @@ def make():
         batches_seen("steps_uneven_twice", 6, 4, 4, "twice"),
         batches_seen("steps_endless", 6, 3, 2, "endless"),
         batches_seen("steps_uneven_unknown", 10, 4, 2, "unknown"),
+        batches_seen("steps_divide", 10, 2, 4, "divided"),
+        batches_seen("steps_divide_many", 100, 2, 2, "divided"),
     ]

@@ -336,9 +336,10 @@ data::Dataset pipeline(const std::string& kind, const Tensor& x) {
 }
 
 TEST_CASE("an epoch of counted steps begins where the last one ended; an evaluation anew") {
-  for (const char* name : {"steps_even", "steps_uneven", "steps_too_many", "steps_even_dataset",
-                           "steps_uneven_dataset", "steps_even_twice", "steps_uneven_twice",
-                           "steps_endless", "steps_uneven_unknown"}) {
+  for (const char* name :
+       {"steps_even", "steps_uneven", "steps_too_many", "steps_even_dataset",
+        "steps_uneven_dataset", "steps_even_twice", "steps_uneven_twice", "steps_endless",
+        "steps_uneven_unknown", "steps_divide", "steps_divide_many"}) {
     CAPTURE(name);
     const Json item = golden_case(name);
     std::vector<double> seen;
@@ -357,7 +358,12 @@ TEST_CASE("an epoch of counted steps begins where the last one ended; an evaluat
                           .shuffle = false,
                           .steps_per_epoch = item.at("steps").as_int(),
                           .validation_steps = 2};
-    if (const Json* kind = item.find("kind")) {
+    const Json* kind = item.find("kind");
+    if (kind && kind->as_string() == "divided") {
+      options.validation_data = {x, x};
+      model.fit(x, x, options);
+      model.evaluate(x, x, {.verbose = 0, .steps = 3, .callbacks = {keep}});
+    } else if (kind) {
       options.validation_data = pipeline(kind->as_string(), x);
       model.fit(pipeline(kind->as_string(), x), options);
     } else {
