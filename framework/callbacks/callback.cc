@@ -17,6 +17,15 @@ void call_all(const std::vector<CallbackHandle>& callbacks, void (Callback::*met
   for (const CallbackHandle& callback : callbacks) (callback.get().*method)(args...);
 }
 
+// The metrics of training and validation together, as Keras orders them.
+Logs sorted_by_name(const Logs& logs) {
+  std::vector<Logs::Entry> entries(logs.begin(), logs.end());
+  std::ranges::sort(entries, {}, &Logs::Entry::first);
+  Logs sorted;
+  for (auto& [name, value] : entries) sorted.set(name, value);
+  return sorted;
+}
+
 }  // namespace
 
 std::string Callback::class_name() const { return demangled(typeid(*this)); }
@@ -77,6 +86,7 @@ void CallbackList::on_epoch_begin(int64_t epoch, const Logs& logs) {
 }
 
 Logs CallbackList::on_epoch_end(int64_t epoch, Logs logs) {
+  logs = sorted_by_name(logs);
   for (const CallbackHandle& callback : callbacks_) {
     for (const auto& [name, value] : callback->epoch_logs()) logs[name] = value;
     callback->on_epoch_end(epoch, logs);

@@ -42,17 +42,21 @@ void check_fields(const FieldText& file, const ModelCheckpointOptions& options) 
 FieldText file_of(const ModelCheckpointOptions& options) {
   const std::string& filepath = options.filepath;
   check<InvalidArgument>(!filepath.empty(), "{}: expected a filepath, got an empty one.", kWho);
-  const std::string ending = options.save_weights_only ? ".weights.h5" : ".keras";
   FieldText file(kWho, filepath);
-  if (file.after_fields().ends_with(ending)) return file;
   std::string name = file.after_fields();
+  const bool is_weights = name.ends_with(".weights.h5");
+  const bool is_model = name.ends_with(".keras") || (name.ends_with(".h5") && !is_weights);
+  if (options.save_weights_only ? is_weights : is_model) return file;
   name.erase(0, name.rfind('/') + 1);  // npos + 1 is 0
-  check<InvalidArgument>(name.find('.') == std::string::npos,
-                         "{}: expected a filepath that ends in \"{}\"{}, got '{}'. Or name a "
-                         "directory, without an extension.",
-                         kWho, ending, options.save_weights_only ? " (save_weights_only)" : "",
-                         filepath);
-  return FieldText(kWho, (fs::path(filepath) / ("model" + ending)).string());
+  check<InvalidArgument>(
+      name.find('.') == std::string::npos,
+      "{}: expected a filepath that ends in {}, got '{}'. Or name a directory, "
+      "without an extension.",
+      kWho,
+      options.save_weights_only ? "\".weights.h5\" (save_weights_only)" : "\".keras\" or \".h5\"",
+      filepath);
+  const char* inside = options.save_weights_only ? "model.weights.h5" : "model.keras";
+  return FieldText(kWho, (fs::path(filepath) / inside).string());
 }
 
 void make_folder(const fs::path& folder, const std::string& filepath) {

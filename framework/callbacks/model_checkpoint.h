@@ -10,9 +10,10 @@
 namespace cornu::callbacks {
 
 struct ModelCheckpointOptions {
-  // "….keras" ("….weights.h5" with save_weights_only), or the name of a directory, without an
-  // extension, in which the file is then called model.keras or model.weights.h5. May contain Python
-  // format fields for the epoch (counted from 1), the batch, and the epoch's metrics:
+  // "….keras" or "….h5" ("….weights.h5" with save_weights_only), or the name of a directory,
+  // without an extension, in which the file is then called model.keras or model.weights.h5. May
+  // contain Python format fields for the epoch (counted from 1), the batch, and the epoch's
+  // metrics:
   // "{epoch:02d}-{val_loss:.2f}".
   std::string filepath = {};
   std::string monitor = "val_loss";

@@ -352,6 +352,12 @@ Tensors on_host(const Tensors& tensors) {
   return tensors.with(std::move(result));
 }
 
+int64_t batch_size_for(const ArraySourceOptions& options, int64_t rows) {
+  if (options.batch_size) return std::min(*options.batch_size, rows);
+  const int64_t steps = options.steps.value_or(0);  // below 1: rejected with the other options
+  return steps > 0 ? 1 + (rows - 1) / steps : std::min<int64_t>(32, rows);
+}
+
 }  // namespace
 
 Tensors given_inputs(const Tensors& x) {
@@ -369,8 +375,9 @@ std::shared_ptr<BatchSource> make_array_source(const Tensors& inputs, const Tens
                                                const ArraySourceOptions& options) {
   const Tensors x = given_inputs(inputs);
   check_rows(x, y, sample_weight);
-  check<InvalidArgument>(options.batch_size > 0, "Expected a batch_size of at least 1, got {}.",
-                         options.batch_size);
+  check<InvalidArgument>(options.batch_size.value_or(1) > 0,
+                         "Expected a batch_size of at least 1, got {}.",
+                         options.batch_size.value_or(1));
   const auto arrays = std::make_shared<Arrays>();
   arrays->x = on_host(x);
   arrays->y = on_host(y);
@@ -378,8 +385,8 @@ std::shared_ptr<BatchSource> make_array_source(const Tensors& inputs, const Tens
   arrays->rows = x[0].shape().front();
   arrays->shuffled = options.shuffle_seed.has_value();
   arrays->seed = options.shuffle_seed.value_or(0);
-  return std::make_shared<ArraySource>(
-      arrays, batches_of(arrays, std::min(options.batch_size, arrays->rows)));
+  return std::make_shared<ArraySource>(arrays,
+                                       batches_of(arrays, batch_size_for(options, arrays->rows)));
 }
 
 std::shared_ptr<BatchSource> with_class_weight(std::shared_ptr<BatchSource> source,

@@ -11,7 +11,10 @@
 namespace cornu {
 
 struct ArraySourceOptions {
-  int64_t batch_size = 32;                    // larger than the number of rows: all rows
+  // Larger than the number of rows: all rows. None: so many that `steps` batches have all rows, as
+  // in Keras, or 32.
+  std::optional<int64_t> batch_size = {};
+  std::optional<int64_t> steps = {};
   std::optional<uint64_t> shuffle_seed = {};  // None: not shuffled
 };
 

@@ -66,10 +66,11 @@ Trainer::FitRun::FitRun(Trainer& trainer, Model& model, std::shared_ptr<BatchSou
       options_(options),
       source_(shared("", with_class_weight(std::move(source), options.class_weight))),
       iterator_(source_, options.steps_per_epoch),
-      validation_(options.validation_data.empty()
-                      ? nullptr
-                      : shared("validation ", options.validation_data.source(
-                                                  options.validation_batch_size.value_or(32)))),
+      validation_(
+          options.validation_data.empty()
+              ? nullptr
+              : shared("validation ", options.validation_data.source(options.validation_batch_size,
+                                                                     options.validation_steps))),
       validation_iterator_(validation_, options.validation_steps),
       callbacks_(std::in_place, options.callbacks, in_training(model),
                  CallbackParams{.verbose = options.verbose.resolve(),

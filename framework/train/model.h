@@ -52,7 +52,9 @@ class ValidationData {
       ValidationData(const T& batches)  // NOLINT: a Dataset, or a generator
       : ValidationData(source_of(batches)) {}
   bool empty() const { return !source_ && x_.empty(); }
-  std::shared_ptr<BatchSource> source(int64_t batch_size) const;
+  // Arrays without a batch_size are divided as by fit.
+  std::shared_ptr<BatchSource> source(std::optional<int64_t> batch_size,
+                                      std::optional<int64_t> steps) const;
 
  private:
   Tensors x_;
@@ -95,7 +97,8 @@ class ClassWeight : public std::map<int64_t, double> {
 
 // Arguments of fit, in Keras's order.
 struct FitOptions {
-  std::optional<int64_t> batch_size = {};  // 32 for arrays; not allowed with a dataset
+  // Of arrays, not allowed with a dataset. None: 32, or all rows divided by steps_per_epoch.
+  std::optional<int64_t> batch_size = {};
   int64_t epochs = 1;
   Verbose verbose = "auto";
   Callbacks callbacks = {};
@@ -107,12 +110,13 @@ struct FitOptions {
   int64_t initial_epoch = 0;
   std::optional<int64_t> steps_per_epoch = {};  // the iterator continues across epochs
   std::optional<int64_t> validation_steps = {};
+  // None: batch_size, or by default 32, or all rows divided by validation_steps.
   std::optional<int64_t> validation_batch_size = {};
   ValidationFrequency validation_freq = 1;
 };
 
 struct EvaluateOptions {
-  std::optional<int64_t> batch_size = {};
+  std::optional<int64_t> batch_size = {};  // of arrays. None: 32, or all rows divided by steps
   Verbose verbose = "auto";
   Tensors sample_weight = {};
   std::optional<int64_t> steps = {};
@@ -120,7 +124,7 @@ struct EvaluateOptions {
 };
 
 struct PredictOptions {
-  std::optional<int64_t> batch_size = {};
+  std::optional<int64_t> batch_size = {};  // see EvaluateOptions
   Verbose verbose = "auto";
   std::optional<int64_t> steps = {};
   Callbacks callbacks = {};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/train/model_config.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "framework/core/logging.h"
@@ -59,6 +60,27 @@ MetricsArgument metrics_from_json(const Json* json) {
     entries.emplace_back(metric_list(*json));
   }
   return entries;
+}
+
+// The arguments with a value, or a list of values, for each output.
+constexpr const char* kPerOutput[] = {"loss", "loss_weights", "metrics", "weighted_metrics"};
+
+// The keys of outputs that are a dictionary, in its order; empty for other outputs.
+std::vector<std::string> output_keys(const Model& model) {
+  const FunctionalGraph* graph = model.body() ? model.body()->graph() : nullptr;
+  if (!graph) return {};
+  std::vector<std::string> keys = graph->outputs().names();
+  const bool nested = std::ranges::any_of(
+      keys, [](const std::string& key) { return key.find('/') != std::string::npos; });
+  return nested ? std::vector<std::string>() : keys;
+}
+
+// A list with an entry for each key as an object; anything else as it is.
+Json by_key(const Json& argument, const std::vector<std::string>& keys) {
+  if (!argument.is_array() || keys.size() < 2 || argument.size() != keys.size()) return argument;
+  Json named = Json::object();
+  for (size_t i = 0; i < keys.size(); ++i) named.set(keys[i], argument[i]);
+  return named;
 }
 
 // ---- models ----
@@ -162,7 +184,18 @@ Json compile_config(const Model& model) {
                            "run_eagerly", "steps_per_execution", "jit_compile"}) {
     config.set(name, compile_argument(model.trainer().options(), name));
   }
+  // Keras sorts the keys of a dictionary before it matches them with a list.
+  for (const char* name : kPerOutput) config.set(name, by_key(config[name], output_keys(model)));
   return config;
+}
+
+CompileOptions compile_options_for(const Model& model, Json config) {
+  std::vector<std::string> keys = output_keys(model);
+  std::ranges::sort(keys);
+  for (const char* name : kPerOutput) {
+    if (const Json* argument = config.find(name)) config.set(name, by_key(*argument, keys));
+  }
+  return compile_options_from_json(config);
 }
 
 CompileOptions compile_options_from_json(const Json& json) {

@@ -30,6 +30,9 @@ Json compile_config_or_none(const Model& model);
 // be saved.
 Json compile_argument(const CompileOptions& options, std::string_view name);
 CompileOptions compile_options_from_json(const Json& json);
+// As compile_options_from_json, for a model from a file. If its outputs are a dictionary, lists
+// with an entry for each output follow its sorted keys, as in Keras.
+CompileOptions compile_options_for(const Model& model, Json config);
 
 // Serializes a layer within a model; the layer may itself be a model.
 Json serialize_part(const Layer& layer);

@@ -152,7 +152,7 @@ Model model_from_config(const Json& config, bool compile) {
   if (shape && (!model.built() || !model.body())) build_for(model, *shape);
   const Json* arguments = config.find("compile_config");
   if (compile && arguments && arguments->is_object() && arguments->size() > 0) {
-    model.compile(compile_options_from_json(*arguments));
+    model.compile(compile_options_for(model, *arguments));
   }
   return model;
 }

@@ -19,9 +19,10 @@ int Verbose::resolve() const {
   return level_.value_or(1);
 }
 
-std::shared_ptr<BatchSource> ValidationData::source(int64_t batch_size) const {
+std::shared_ptr<BatchSource> ValidationData::source(std::optional<int64_t> batch_size,
+                                                    std::optional<int64_t> steps) const {
   if (source_) return source_;
-  return make_array_source(x_, y_, sample_weight_, {.batch_size = batch_size});
+  return make_array_source(x_, y_, sample_weight_, {.batch_size = batch_size, .steps = steps});
 }
 
 bool ValidationFrequency::includes(int64_t epoch) const {

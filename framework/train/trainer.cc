@@ -317,8 +317,7 @@ History Trainer::fit(Model& model, const Tensors& x, const Tensors& y, const Fit
   Tensors train_x = x;
   Tensors train_y = y;
   Tensors weight = options.sample_weight;
-  const int64_t batch_size = options.batch_size.value_or(32);
-  ArraySourceOptions arrays{.batch_size = batch_size};
+  ArraySourceOptions arrays{.batch_size = options.batch_size, .steps = options.steps_per_epoch};
   const bool is_joined = begin_call(call, [&] {
     check_options(options);
     if (options.validation_split != 0 && options.validation_data.empty()) {
@@ -331,7 +330,7 @@ History Trainer::fit(Model& model, const Tensors& x, const Tensors& y, const Fit
     }
     make_array_source(train_x, train_y, weight, arrays);  // checks them; the seed comes later
     for_source.batch_size.reset();
-    for_source.validation_batch_size = options.validation_batch_size.value_or(batch_size);
+    if (!options.validation_batch_size) for_source.validation_batch_size = options.batch_size;
     for_source.sample_weight = Tensors();
     for_source.validation_split = 0;
     check_fit(model, for_source);
@@ -467,7 +466,7 @@ Logs Trainer::evaluate(Model& model, const Tensors& x, const Tensors& y,
       model,
       [&] {
         return make_array_source(x, y, options.sample_weight,
-                                 {.batch_size = options.batch_size.value_or(32)});
+                                 {.batch_size = options.batch_size, .steps = options.steps});
       },
       for_source);
 }
@@ -551,9 +550,8 @@ Logs Trainer::evaluate_together(Model& model, const std::shared_ptr<BatchSource>
 Tensors Trainer::predict(Model& model, const Tensors& x, const PredictOptions& options) {
   PredictOptions for_source = options;
   for_source.batch_size.reset();
-  return predict(model,
-                 make_array_source(x, {}, {}, {.batch_size = options.batch_size.value_or(32)}),
-                 for_source);
+  const ArraySourceOptions arrays{.batch_size = options.batch_size, .steps = options.steps};
+  return predict(model, make_array_source(x, {}, {}, arrays), for_source);
 }
 
 Tensors Trainer::predict(Model& model, std::shared_ptr<BatchSource> source,

@@ -347,9 +347,11 @@ TEST_CASE("CSVLogger's errors") {
 // ---- ModelCheckpoint ----
 
 TEST_CASE("ModelCheckpoint wants an ending that says what is saved") {
-  CHECK(message_of<InvalidArgument>([] { callbacks::ModelCheckpoint({.filepath = "a.h5"}); }) ==
-        "ModelCheckpoint: expected a filepath that ends in \".keras\", got 'a.h5'. Or name a "
-        "directory, without an extension.");
+  for (const std::string path : {"a.h6", "a.weights.h5"}) {
+    CHECK(message_of<InvalidArgument>([&] { callbacks::ModelCheckpoint({.filepath = path}); }) ==
+          "ModelCheckpoint: expected a filepath that ends in \".keras\" or \".h5\", got '" + path +
+              "'. Or name a directory, without an extension.");
+  }
   CHECK(message_of<InvalidArgument>([] {
           callbacks::ModelCheckpoint({.filepath = "a.keras", .save_weights_only = true});
         }) ==

@@ -129,6 +129,15 @@ TEST_CASE("a run with averages in the model resumes with the bits it would have 
   CHECK(part(false) == numbers_of(expected.get_weights()));
 }
 
+TEST_CASE("ModelCheckpoint saves whole models in HDF5 files, too") {
+  const test::Scratch scratch;
+  Sequential model = make_averaging("sgd");
+  fit(model, {callbacks::ModelCheckpoint({.filepath = scratch.path("{epoch}.h5")})});
+  Model loaded = load_model(scratch.path("3.h5"));
+  CHECK(numbers_of(loaded.get_weights()) == numbers_of(model.get_weights()));
+  CHECK(loaded.optimizer().iterations() == 6);
+}
+
 TEST_CASE("ModelCheckpoint's state, whose folder is hidden, is named where it doesn't fit") {
   const test::Scratch scratch;
   const callbacks::ModelCheckpoint keeper({.filepath = scratch.path("{epoch}.keras")});

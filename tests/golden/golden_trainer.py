@@ -121,6 +121,12 @@ def own_steps():
         ("compiled_metrics", Compiled, {"loss": "mse", "metrics": ["mae"]}),
         ("own_metrics", Lower, {}),
         ("tracked_metrics", Tracked, {"loss": "mse", "metrics": ["mae"]}),
+        # "weighted_mae" comes after "val_mae".
+        (
+            "weighted_metrics",
+            Plain,
+            {"loss": "mse", "metrics": ["mae"], "weighted_metrics": ["mae"]},
+        ),
     ]:
         rng = common.start(name)
         x, y, _ = data(rng)
@@ -249,6 +255,28 @@ def several_outputs():
         yield case | {"x": common.tensor(x), "y": [common.tensor(a), common.tensor(b)]}
 
 
+def listed_outputs():
+    """A model whose outputs are a dictionary, with lists of losses and metrics: Keras matches them
+    with the sorted keys."""
+    rng = common.start("listed_outputs")
+    x, a, b = data(rng)
+    inputs = keras.Input((3,), name="x")
+    dense = keras.layers.Dense
+    model = keras.Model(inputs, {"v": dense(1, name="b")(inputs), "u": dense(1, name="a")(inputs)})
+    model.set_weights([common.normal(rng, weight.shape) for weight in model.weights])
+    model.compile(
+        keras.optimizers.SGD(0.05),
+        loss=["mse", "mae"],
+        loss_weights=[1.0, 0.5],
+        metrics=[["mape"], []],
+        weighted_metrics=["mae", "mse"],
+    )
+    y, val = {"u": a, "v": b}, {"u": a[:5], "v": b[:5]}
+    case = report("listed_outputs", model, x, y, (x[:5] + 1, val))
+    case |= {"x": common.tensor(x), "y": [common.tensor(a), common.tensor(b)]}
+    return case | {"model": model.to_json()}
+
+
 def pipeline(kind, x):
     """Batches of two, repeated a number of times, or with unknown cardinality."""
     batches = tf.data.Dataset.from_tensor_slices((x, x)).batch(2)
@@ -287,6 +315,9 @@ def batches_seen(name, rows, epochs, steps, kind="arrays"):
     if kind == "arrays":
         validated = {"validation_data": (x, x), "validation_batch_size": 2}
         model.fit(x, x, batch_size=2, shuffle=False, **fitted, **validated)
+    elif kind == "divided":  # by the numbers of steps
+        model.fit(x, x, shuffle=False, validation_data=(x, x), **fitted)
+        model.evaluate(x, x, steps=3, callbacks=[Keep()], verbose=0)
     else:
         model.fit(pipeline(kind, x), validation_data=pipeline(kind, x), **fitted)
     case = {"name": name, "rows": rows, "epochs": epochs, "steps": steps, "seen": seen}
@@ -298,6 +329,7 @@ def make():
         *own_steps(),
         *texts(),
         *several_outputs(),
+        listed_outputs(),
         *averages(),
         batches_seen("steps_even", 8, 3, 2),
         batches_seen("steps_uneven", 10, 4, 2),
@@ -308,4 +340,6 @@ def make():
         batches_seen("steps_uneven_twice", 6, 4, 4, "twice"),
         batches_seen("steps_endless", 6, 3, 2, "endless"),
         batches_seen("steps_uneven_unknown", 10, 4, 2, "unknown"),
+        batches_seen("steps_divide", 10, 2, 4, "divided"),
+        batches_seen("steps_divide_many", 100, 2, 2, "divided"),
     ]

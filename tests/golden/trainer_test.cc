@@ -128,9 +128,15 @@ Json golden_case(const std::string& name) {
   return nullptr;
 }
 
+std::vector<std::string> names_in(const Json& object) {
+  std::vector<std::string> names;
+  for (const auto& entry : object.as_object()) names.push_back(entry.first);
+  return names;
+}
+
 // Trains and evaluates like golden_trainer.py, and compares everything that is reported.
-void check_report(const std::string& name, Model& model, CompileOptions options,
-                  const std::vector<std::string>& output_names = {}) {
+History check_compiled(const std::string& name, Model& model,
+                       const std::vector<std::string>& output_names = {}) {
   CAPTURE(name);
   const Json item = golden_case(name);
   const Tensor x = golden_tensor(item.at("x"));
@@ -150,8 +156,6 @@ void check_report(const std::string& name, Model& model, CompileOptions options,
   for (const Json& weight : item.at("start").as_array()) start.push_back(golden_tensor(weight));
   model(x.rows(0, 1));
   model.set_weights(start);
-  options.optimizer = optimizers::SGD({.learning_rate = 0.05});
-  model.compile(options);
 
   const History history = model.fit(x, targets(y),
                                     {.batch_size = 4,
@@ -160,11 +164,9 @@ void check_report(const std::string& name, Model& model, CompileOptions options,
                                      .validation_data = {validation_x, targets(validation_y)},
                                      .shuffle = false});
   const Json& expected = item.at("history");
-  std::vector<std::string> names;
   for (const auto& entry : expected.as_object()) {
     const std::string& figure = entry.first;
     const Json& values = entry.second;
-    names.push_back(figure);
     CAPTURE(figure);
     REQUIRE(history.contains(figure));
     REQUIRE(history[figure].size() == values.size());
@@ -172,7 +174,7 @@ void check_report(const std::string& name, Model& model, CompileOptions options,
       CHECK(history[figure][epoch] == doctest::Approx(values[epoch].as_double()).epsilon(1e-5));
     }
   }
-  CHECK(history.size() == names.size());
+  CHECK(history.size() == expected.size());
   const Logs logs =
       model.evaluate(validation_x, targets(validation_y), {.batch_size = 4, .verbose = 0});
   for (const auto& entry : item.at("evaluated").as_object()) {
@@ -181,6 +183,14 @@ void check_report(const std::string& name, Model& model, CompileOptions options,
     CHECK(logs[figure] == doctest::Approx(entry.second.as_double()).epsilon(1e-5));
   }
   CHECK(logs.size() == item.at("evaluated").size());
+  return history;
+}
+
+History check_report(const std::string& name, Model& model, CompileOptions options,
+                     const std::vector<std::string>& output_names = {}) {
+  options.optimizer = optimizers::SGD({.learning_rate = 0.05});
+  model.compile(options);
+  return check_compiled(name, model, output_names);
 }
 
 TEST_CASE("a custom train_step sees and reports the compiled metrics") {
@@ -275,6 +285,37 @@ TEST_CASE("losses and metrics of several outputs have Keras's names and values")
                {.loss = {{"u", "mse"}, {"v", "mae"}}, .metrics = {{"u", {"mae"}}}}, {"u", "v"});
 }
 
+TEST_CASE("the history has the metrics of training and validation in the order of their names") {
+  Plain model;
+  const History history = check_report(
+      "weighted_metrics", model, {.loss = "mse", .metrics = {"mae"}, .weighted_metrics = {"mae"}});
+  CHECK(history.names() == names_in(golden_case("weighted_metrics").at("history")));
+}
+
+TEST_CASE("lists for outputs that are a dictionary follow its sorted keys in a file of Keras's") {
+  const std::string json = golden_case("listed_outputs").at("model").as_string();
+  Model model = model_from_json(json);
+  CHECK(model.outputs().names() == std::vector<std::string>{"v", "u"});
+  check_compiled("listed_outputs", model, {"u", "v"});
+  // Cornu's file has names, which Keras reads in the same way; so has a copy.
+  const Json arguments = Json::parse(model.to_json()).at("compile_config");
+  for (const char* name : {"loss", "loss_weights", "metrics", "weighted_metrics"}) {
+    CAPTURE(name);
+    CHECK(names_in(arguments.at(name)) == std::vector<std::string>{"u", "v"});
+  }
+  Model copy = clone_model(model);
+  check_compiled("listed_outputs", copy, {"u", "v"});
+}
+
+TEST_CASE("a file names the outputs in the order in which a program lists their losses") {
+  const Tensor x = Input({.shape = {3}});
+  Model model(x, {{"v", layers::Dense({.units = 1})(x)}, {"u", layers::Dense({.units = 1})(x)}});
+  model.compile({.optimizer = "sgd", .loss = {"mse", "mae"}, .metrics = {{"mape"}, {}}});
+  const Json arguments = Json::parse(model.to_json()).at("compile_config");
+  CHECK(arguments.at("loss") == Json::object({{"v", "mse"}, {"u", "mae"}}));
+  CHECK(names_in(arguments.at("metrics")) == std::vector<std::string>{"v", "u"});
+}
+
 // Reports the first sample of each batch.
 class First : public Model {
  public:
@@ -295,9 +336,10 @@ data::Dataset pipeline(const std::string& kind, const Tensor& x) {
 }
 
 TEST_CASE("an epoch of counted steps begins where the last one ended; an evaluation anew") {
-  for (const char* name : {"steps_even", "steps_uneven", "steps_too_many", "steps_even_dataset",
-                           "steps_uneven_dataset", "steps_even_twice", "steps_uneven_twice",
-                           "steps_endless", "steps_uneven_unknown"}) {
+  for (const char* name :
+       {"steps_even", "steps_uneven", "steps_too_many", "steps_even_dataset",
+        "steps_uneven_dataset", "steps_even_twice", "steps_uneven_twice", "steps_endless",
+        "steps_uneven_unknown", "steps_divide", "steps_divide_many"}) {
     CAPTURE(name);
     const Json item = golden_case(name);
     std::vector<double> seen;
@@ -316,7 +358,12 @@ TEST_CASE("an epoch of counted steps begins where the last one ended; an evaluat
                           .shuffle = false,
                           .steps_per_epoch = item.at("steps").as_int(),
                           .validation_steps = 2};
-    if (const Json* kind = item.find("kind")) {
+    const Json* kind = item.find("kind");
+    if (kind && kind->as_string() == "divided") {
+      options.validation_data = {x, x};
+      model.fit(x, x, options);
+      model.evaluate(x, x, {.verbose = 0, .steps = 3, .callbacks = {keep}});
+    } else if (kind) {
       options.validation_data = pipeline(kind->as_string(), x);
       model.fit(pipeline(kind->as_string(), x), options);
     } else {

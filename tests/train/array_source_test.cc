@@ -52,6 +52,14 @@ TEST_CASE("rows in batches; shuffled by seed and number of the pass") {
   CHECK(pass(shuffled) == std::vector<Numbers>{{4, 0, 5, 3, 1, 2}});
 }
 
+TEST_CASE("without a batch size, the number of steps divides the rows") {
+  CHECK(pass(arrays(7, {.steps = 3})) == std::vector<Numbers>{{0, 1, 2}, {3, 4, 5}, {6}});
+  CHECK(arrays(100, {.steps = 2})->cardinality() == 2);
+  CHECK(arrays(100, {})->cardinality() == 4);  // batches of 32
+  CHECK(arrays(100, {.batch_size = 10, .steps = 2})->cardinality() == 10);
+  CHECK(pass(arrays(2, {.steps = INT64_MAX})) == std::vector<Numbers>{{0}, {1}});
+}
+
 TEST_CASE("a restored pass goes on as the saved one would have, and so do the passes after it") {
   auto make = [](uint64_t seed) {
     return arrays(11, {.batch_size = 2, .shuffle_seed = seed})->divide(2)->shard(2, 1);

@@ -150,6 +150,16 @@ TEST_CASE("steps_per_epoch goes on through the data, and starts anew when it is 
   CHECK(Batches::of(batches->train, "first") == Values{0, 2, 4, 6, 8, 0, 2});
 }
 
+TEST_CASE("predict divides arrays by its number of steps") {
+  Sequential model({layers::Dense({.units = 1})});
+  int64_t batches = 0;
+  const callbacks::LambdaCallback count(
+      {.on_predict_batch_end = [&](int64_t, const Logs&) { ++batches; }});
+  const PredictOptions options{.verbose = 0, .steps = 3, .callbacks = {count}};
+  CHECK(model.predict(some_values({70, 2}), options).shape() == Shape{70, 1});
+  CHECK(batches == 3);
+}
+
 TEST_CASE("a batch of no rows takes a step that changes nothing") {
   const Tensor x = some_values({6, 3}, 1);
   const Tensor y = some_values({6, 1}, 2);
