@@ -404,7 +404,8 @@ TEST_CASE("cumprod along any axis multiplies one after the other, as NumPy does"
                 at = static_cast<T>(product);
               }
             });
-            CHECK(std::memcmp(y.raw(), expected.data(), y.bytes()) == 0);
+            CHECK((expected.empty() ||
+                   std::memcmp(y.raw(), expected.data(), y.bytes()) == 0));
           }
         });
       }
