@@ -105,14 +105,25 @@ void KnownValues::take(const Functions& functions, const Member& member, bool wa
   if (warns && is_alike && !changed.empty()) warn(member, source, changed);
   for (const auto& function : functions) {
     for (const Variable& variable : function->variables) {
-      versions_[variable.number()] = variable.version();
+      const bool is_new = versions_.insert_or_assign(variable.number(), variable.version()).second;
+      if (is_new && member.prepares) prepared_.insert(variable.number());
     }
   }
 }
 
+void KnownValues::begin_step(const Functions& functions) {
+  if (prepared_.empty()) return;
+  for (const auto& function : functions) {
+    for (const Variable& variable : function->variables) prepared_.erase(variable.number());
+  }
+}
+
 void KnownValues::begin_group() {
-  for (const auto& [number, version] : versions_) earlier_.insert(number);
+  for (const auto& [number, version] : versions_) {
+    if (!prepared_.contains(number)) earlier_.insert(number);
+  }
   versions_.clear();
+  prepared_.clear();
 }
 
 }  // namespace cornu::distribute

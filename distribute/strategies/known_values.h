@@ -38,20 +38,24 @@ class KnownValues {
   struct Member {
     std::string strategy;
     int64_t worker = 0;
+    bool prepares = false;  // for a step that doesn't begin yet
     // ProcessGroup's exchange: texts by worker.
     std::function<std::vector<std::string>(std::string_view what, const std::string& own)> exchange;
   };
-  // All workers take the values of the first worker that had them in an earlier group, or of worker
-  // 0 if there is none. `warns`: logs a warning on a worker whose values differed. Throws
-  // FailedPrecondition when the workers' variables don't match.
+  // All workers take the values of the first worker that had them in an earlier group, when a step
+  // began with them, or of worker 0 if there is none. `warns`: logs a warning on a worker whose
+  // values differed. Throws FailedPrecondition when the workers' variables don't match.
   void take(const Functions& functions, const Member& member, bool warns);
+  // A step begins with the variables' values.
+  void begin_step(const Functions& functions);
   // Forgets which variables are identical.
   void begin_group();
 
  private:
   std::unordered_map<uint64_t, uint64_t>
       versions_;  // version at which a variable was identical, by its number
-  std::unordered_set<uint64_t> earlier_;  // variables of earlier groups
+  std::unordered_set<uint64_t> prepared_;  // of them, those that no step has begun with
+  std::unordered_set<uint64_t> earlier_;   // variables of earlier groups
 };
 
 }  // namespace cornu::distribute

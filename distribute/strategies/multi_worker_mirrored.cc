@@ -193,7 +193,7 @@ class MultiWorkerMirrored : public MirroredReplicas,
   void settle_devices();
   void connect_devices(const std::vector<std::string>& types);
   void take_values(const std::vector<Compiled>& functions,
-                   const std::vector<KnownValues::Account>& by_worker);
+                   const std::vector<KnownValues::Account>& by_worker, bool prepares);
   void require_same_steps(const CompiledFunction& function, uint32_t order);
 
   // If two threads make calls, their results may already belong to the wrong calls: all workers
@@ -415,7 +415,8 @@ void MultiWorkerMirrored::meet(const Function& step, std::vector<Replica>& repli
     replica.first_example += before;
     replica.sums = sums;
   }
-  take_values(functions, accounts);
+  take_values(functions, accounts, false);
+  known_values_.begin_step(functions);
 }
 
 void MultiWorkerMirrored::require_same_steps(const CompiledFunction& function, uint32_t order) {
@@ -444,17 +445,19 @@ void MultiWorkerMirrored::prepare(const Function& step,
     accounts.push_back({.has_new = theirs.at("has_new").as_bool(),
                         .writes = static_cast<uint64_t>(theirs.at("writes").as_int())});
   }
-  guarded([&] { return take_values(functions, accounts), 0; });
+  guarded([&] { return take_values(functions, accounts, true), 0; });
 }
 
 void MultiWorkerMirrored::take_values(const std::vector<Compiled>& functions,
-                                      const std::vector<KnownValues::Account>& by_worker) {
+                                      const std::vector<KnownValues::Account>& by_worker,
+                                      bool prepares) {
   if (!KnownValues::may_differ(by_worker)) return;
   const auto exchanged = [this](std::string_view what, const std::string& own) {
     return group().exchange(what, own);
   };
-  known_values_.take(functions, {.strategy = name(), .worker = worker(), .exchange = exchanged},
-                     KnownValues::may_lose(by_worker));
+  const KnownValues::Member member{
+      .strategy = name(), .worker = worker(), .prepares = prepares, .exchange = exchanged};
+  known_values_.take(functions, member, KnownValues::may_lose(by_worker));
 }
 
 Tensor MultiWorkerMirrored::reduce(ReduceOp op, const std::vector<Tensor>& by_replica,

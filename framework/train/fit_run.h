@@ -53,6 +53,7 @@ class Trainer::FitRun {
   void note_untouched();
   void undo_touches();
   // Records the initial state of the run.
+  void prepare_untouched(const Batch& first);
   void note_beginning(const Batch& first);
   // Returns a stop signal received by this or another worker: either one that all workers knew of
   // when the last step began, or (Now, which all workers must call together) one received until
@@ -129,6 +130,7 @@ class Trainer::FitRun {
   };
   std::optional<Untouched> untouched_;
   std::optional<Json> opened_;
+  std::optional<NotedVariables> made_;      // by preparing the first step, until it runs
   std::optional<NotedVariables> untested_;  // written by the test step alone, before the first one
 };
 

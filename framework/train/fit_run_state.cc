@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The state of a call of fit: what it consists of, and how a run takes it up.
 #include <algorithm>
+#include <iterator>
+#include <set>
 
 #include "framework/core/logging.h"
 #include "framework/graph/trace.h"
@@ -31,11 +33,42 @@ void add_variables(const Optimizer& optimizer, std::vector<Variable>& all) {
 
 // The initial state: if a worker is lost before a state is written, all start over from it.
 void Trainer::FitRun::note_beginning(const Batch& first) {
-  trainer_.prepare(model_, Kind::Train, first);
+  prepare_untouched(first);
   agree_on_seeds();
   beginning_ = state(kBeginning, {}, *opened_);
   has_begun_ = true;
   untouched_.reset();
+  made_.reset();
+}
+
+// If a worker is lost meanwhile, what the step has been prepared with stays; its values are those
+// that it was made with, whatever callbacks do with a model that is built before its first step.
+void Trainer::FitRun::prepare_untouched(const Batch& first) {
+  if (made_) {
+    made_->put_back();
+    trainer_.prepare(model_, Kind::Train, first);
+    return;
+  }
+  std::set<const void*> known;
+  for (const auto& group : variables()) {
+    for (const Variable& variable : group.second) known.insert(variable.id());
+  }
+  const auto note_made = [&] {
+    std::vector<Variable> made;
+    for (const auto& group : variables()) {
+      std::ranges::copy_if(group.second, std::back_inserter(made), [&](const Variable& variable) {
+        return !known.contains(variable.id());
+      });
+    }
+    made_.emplace(std::move(made));
+  };
+  try {
+    trainer_.prepare(model_, Kind::Train, first);
+  } catch (const PeerLost&) {
+    note_made();
+    throw;
+  }
+  note_made();
 }
 
 // Metrics are left out: each epoch resets them.

@@ -404,8 +404,7 @@ TEST_CASE("cumprod along any axis multiplies one after the other, as NumPy does"
                 at = static_cast<T>(product);
               }
             });
-            CHECK((expected.empty() ||
-                   std::memcmp(y.raw(), expected.data(), y.bytes()) == 0));
+            CHECK((expected.empty() || std::memcmp(y.raw(), expected.data(), y.bytes()) == 0));
           }
         });
       }

@@ -331,7 +331,8 @@ enum Early : int64_t {
   AfterFirstStep,
   OnFullDisk,
   AtEpochBegin,
-  InValidation
+  InValidation,
+  InBeginning
 };
 
 // At each epoch's beginning, changes what a run that begins anew must find as it was: its own
@@ -372,6 +373,11 @@ class DiesEarly : public Callback {
     die_at(AfterFirstStep);
     if (batch == 2) die_at(OnFullDisk);
   }
+  // First called before the first epoch, then when its first step has been prepared.
+  RunState save_state() const override {
+    if (++saved_ == 2) die_at(InBeginning);
+    return {};
+  }
 
  private:
   void die_at(int64_t here) const {
@@ -380,6 +386,7 @@ class DiesEarly : public Callback {
 
   int64_t where_;
   std::string begun_;
+  mutable int64_t saved_ = 0;
 };
 
 // A model whose initial weights differ between workers, where the chief's count; then a deferred

@@ -21,7 +21,8 @@ from elastic_test import TERMINATED, Workers, numbers, run, run_with_a_loss
 ANEW = "Training starts over: a worker was lost before a state was saved."
 # Where a worker is killed: Early in elastic.cc.
 BEFORE_FITS = 1
-BEFORE_STEPS, IN_FIRST_STEP, AFTER_FIRST_STEP, ON_FULL_DISK, AT_EPOCH_BEGIN, IN_VALIDATION = range(2, 8)
+(BEFORE_STEPS, IN_FIRST_STEP, AFTER_FIRST_STEP, ON_FULL_DISK, AT_EPOCH_BEGIN, IN_VALIDATION,
+ IN_BEGINNING) = range(2, 9)
 
 
 def check_early(program, folder):
@@ -30,7 +31,8 @@ def check_early(program, folder):
     assert codes == [0, 0], said
     expected = numbers(output)
     places = [BEFORE_FITS] + [10 * call + where for call in (1, 2)
-                              for where in (BEFORE_STEPS, IN_FIRST_STEP, AFTER_FIRST_STEP)]
+                              for where in (BEFORE_STEPS, IN_BEGINNING, IN_FIRST_STEP,
+                                            AFTER_FIRST_STEP)]
     places += [10 * call + where for call in (2, 3) for where in (AT_EPOCH_BEGIN, IN_VALIDATION)]
     cases = [(victim, place) for place in places for victim in (0, 1)]
     for victim, place in cases + [(0, 10 + ON_FULL_DISK), (0, 20 + ON_FULL_DISK)]:
