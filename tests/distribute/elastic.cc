@@ -5,8 +5,7 @@
 // to OUTPUT. There are as many processes as TF_CONFIG says. KIND:
 //   arrays, dataset, off  one call of fit; "off": each worker has a whole dataset
 //   twice                 a second model learns what the first one has learned: SIGKILL stops it
-//   quits                 as arrays, but ends by _Exit(0) instead of being stopped
-//   exits                 as arrays, but ends by exit(0)
+//   quits, exits          as arrays, but ends by _Exit(0), or exit(0), instead of being stopped
 //   fails                 worker 1's evaluation throws; then it waits to be killed
 //   evaluates, skips      a worker is killed in an evaluation, after a call of fit; "skips": the
 //                         restarted run omits fit
@@ -14,8 +13,7 @@
 //                         on separate machines; the chief writes OUTPUT.csv
 //   full, full of 1       worker 0, or 1, can't write to its disk after so many steps; for worker
 //                         1, every worker keeps the state
-//   again                 two calls of fit with one FOLDER: a worker is stopped in the second; by
-//                         SIGKILL if STEPS is negative
+//   again                 two calls of fit in one FOLDER: stopped in the second (below 0: SIGKILL)
 //   ends, ends interrupted, ends killed  as arrays, and the last worker gets SIGTERM, SIGINT or
 //                         SIGKILL at the end of training: STEPS says in which callback (At)
 //   keeps, folds, defers  calls of fit between which the program uses or changes the weights: a
@@ -24,10 +22,8 @@
 //   leaks, leaks and forks  a model that holds the strategy is never deleted; "and forks": a
 //                         child of worker 1 calls exit(0) before
 //   own                   each worker has its own batches, worker 0 fewer than the others
-//   parts                 two strategies, one after the other; SIGKILL between them unless STEPS
-//                         is 0
-//   checkpoints           each worker has its own ModelCheckpoint in FOLDER/0, …, which keeps the
-//                         state; SIGKILL stops it
+//   parts                 two strategies in turn; SIGKILL between them unless STEPS is 0
+//   checkpoints           each worker's ModelCheckpoint keeps the state in FOLDER/0, …; SIGKILL
 //   ahead                 no callback looks at batches, so that steps are in flight when SIGKILL
 //                         comes, so many milliseconds after the first state
 //   early                 a worker is killed before a state is written: STEPS says where (Early)
