@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "framework/autodiff/gradient_tape.h"
+#include "framework/graph/dispatch.h"
 #include "framework/ops/ops.h"
 #include "tests/ops/op_harness.h"
 
