@@ -53,8 +53,9 @@ class Trainer::FitRun {
   void note_untouched();
   void undo_touches();
   // Records the initial state of the run.
-  void prepare_untouched(const Batch& first);
   void note_beginning(const Batch& first);
+  // Prepares the first step, maybe again after a loss.
+  void prepare_untouched(const Batch& first);
   // Returns a stop signal received by this or another worker: either one that all workers knew of
   // when the last step began, or (Now, which all workers must call together) one received until
   // now.
