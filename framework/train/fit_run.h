@@ -54,8 +54,8 @@ class Trainer::FitRun {
   void undo_touches();
   // Records the initial state of the run.
   void note_beginning(const Batch& first);
-  // Prepares the first step, maybe again after a loss.
-  void prepare_untouched(const Batch& first);
+  void note_made();
+  std::vector<Variable> lasting_variables() const;
   // Returns a stop signal received by this or another worker: either one that all workers knew of
   // when the last step began, or (Now, which all workers must call together) one received until
   // now.
@@ -131,7 +131,7 @@ class Trainer::FitRun {
   };
   std::optional<Untouched> untouched_;
   std::optional<Json> opened_;
-  std::optional<NotedVariables> made_;      // by preparing the first step, until it runs
+  std::optional<NotedVariables> made_;      // by preparing a first step that was lost
   std::optional<NotedVariables> untested_;  // written by the test step alone, before the first one
 };
 

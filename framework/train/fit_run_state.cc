@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The state of a call of fit: what it consists of, and how a run takes it up.
 #include <algorithm>
-#include <iterator>
-#include <set>
 
 #include "framework/core/logging.h"
 #include "framework/graph/trace.h"
@@ -33,7 +31,8 @@ void add_variables(const Optimizer& optimizer, std::vector<Variable>& all) {
 
 // The initial state: if a worker is lost before a state is written, all start over from it.
 void Trainer::FitRun::note_beginning(const Batch& first) {
-  prepare_untouched(first);
+  if (made_) made_->put_back();
+  trainer_.prepare(model_, Kind::Train, first);
   agree_on_seeds();
   beginning_ = state(kBeginning, {}, *opened_);
   has_begun_ = true;
@@ -41,52 +40,36 @@ void Trainer::FitRun::note_beginning(const Batch& first) {
   made_.reset();
 }
 
-// If a worker is lost meanwhile, what the step has been prepared with stays; its values are those
-// that it was made with, whatever callbacks do with a model that is built before its first step.
-void Trainer::FitRun::prepare_untouched(const Batch& first) {
-  if (made_) {
-    made_->put_back();
-    trainer_.prepare(model_, Kind::Train, first);
-    return;
-  }
-  std::set<const void*> known;
-  for (const auto& group : variables()) {
-    for (const Variable& variable : group.second) known.insert(variable.id());
-  }
-  const auto note_made = [&] {
-    std::vector<Variable> made;
-    for (const auto& group : variables()) {
-      std::ranges::copy_if(group.second, std::back_inserter(made), [&](const Variable& variable) {
-        return !known.contains(variable.id());
-      });
-    }
-    made_.emplace(std::move(made));
-  };
-  try {
-    trainer_.prepare(model_, Kind::Train, first);
-  } catch (const PeerLost&) {
-    note_made();
-    throw;
-  }
-  note_made();
+// Metrics are left out: each epoch resets them.
+std::vector<Variable> Trainer::FitRun::lasting_variables() const {
+  std::vector<Variable> all = model_.variables();
+  add_variables(trainer_.optimizer(model_), all);
+  return all;
 }
 
-// Metrics are left out: each epoch resets them.
 void Trainer::FitRun::note_untouched() {
   if (!signals_ || get_strategy().impl().num_workers() == 1) return;
   opened_.reset();
-  std::vector<Variable> all = model_.variables();
-  add_variables(trainer_.optimizer(model_), all);
-  Untouched now{.variables = NotedVariables(std::move(all))};
+  Untouched now{.variables = NotedVariables(lasting_variables())};
   save_callbacks(now.state, callbacks_->callbacks());
   save_conditions(now.state);
   untouched_ = std::move(now);
+}
+
+// What a lost first step was prepared with stays, with the values that it was made with, whatever
+// callbacks do with a model that is built before its first step.
+void Trainer::FitRun::note_made() {
+  if (made_) return;
+  std::vector<Variable> made = lasting_variables();
+  std::erase_if(made, [&](const Variable& own) { return untouched_->variables.contains(own); });
+  if (!made.empty()) made_.emplace(std::move(made));
 }
 
 void Trainer::FitRun::undo_touches() {
   iterator_ = EpochIterator(source_, options_.steps_per_epoch);
   validation_iterator_ = EpochIterator(validation_, options_.validation_steps);
   if (!untouched_) return;
+  note_made();
   // agree_on_orders() sees to sources that have keys.
   const auto reopen = [](EpochIterator& iterator, const BatchSource& source, const Json& place) {
     if (source.order_keys().empty()) iterator.restore(place);

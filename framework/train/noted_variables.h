@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,10 @@ class NotedVariables {
  public:
   explicit NotedVariables(std::vector<Variable> variables) : variables_(std::move(variables)) {
     save_variables(state_, kGroup, variables_);
+  }
+  bool contains(const Variable& variable) const {
+    return std::ranges::any_of(variables_,
+                               [&](const Variable& own) { return own.id() == variable.id(); });
   }
   void put_back() const { restore_variables(state_, kGroup, variables_); }
 
