@@ -9,10 +9,7 @@
 
 namespace cornu::distribute {
 
-void compare_clocks(
-    const std::string& strategy,
-    const std::function<std::vector<std::string>(std::string_view what, const std::string& own)>&
-        exchange) {
+void compare_clocks(const std::string& strategy, const Exchange& exchange) {
   constexpr double kMax = 5;  // seconds
   const double now =
       std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();

@@ -89,7 +89,8 @@ bool KnownValues::may_lose(const std::vector<Account>& by_worker) {
   return std::ranges::any_of(by_worker, [](const Account& theirs) { return theirs.writes > 0; });
 }
 
-void KnownValues::take(const Functions& functions, const Member& member, bool warns) {
+void KnownValues::take(const Functions& functions, const Member& member,
+                       const TakeOptions& options) {
   const std::vector<Variable> shared = shared_variables(functions);
   const bool had = std::ranges::any_of(
       shared, [&](const Variable& variable) { return earlier_.contains(variable.number()); });
@@ -102,11 +103,11 @@ void KnownValues::take(const Functions& functions, const Member& member, bool wa
       assign_bytes(shared, values[static_cast<size_t>(source)], member, source);
   // A restarted worker takes the values of those that weren't restarted: no warning.
   const bool is_alike = had == (first != by_worker.end());
-  if (warns && is_alike && !changed.empty()) warn(member, source, changed);
+  if (options.warns && is_alike && !changed.empty()) warn(member, source, changed);
   for (const auto& function : functions) {
     for (const Variable& variable : function->variables) {
       const bool is_new = versions_.insert_or_assign(variable.number(), variable.version()).second;
-      if (is_new && member.prepares) prepared_.insert(variable.number());
+      if (is_new && options.prepares) prepared_.insert(variable.number());
     }
   }
 }

@@ -3,14 +3,13 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
+#include "distribute/strategies/exchange.h"
 #include "framework/core/variable.h"
 #include "framework/graph/function.h"
 
@@ -38,14 +37,16 @@ class KnownValues {
   struct Member {
     std::string strategy;
     int64_t worker = 0;
+    Exchange exchange;
+  };
+  struct TakeOptions {
+    bool warns = false;     // logs a warning on a worker whose values differed
     bool prepares = false;  // for a step that doesn't begin yet
-    // ProcessGroup's exchange: texts by worker.
-    std::function<std::vector<std::string>(std::string_view what, const std::string& own)> exchange;
   };
   // All workers take the values of the first worker that had them in an earlier group, when a step
-  // began with them, or of worker 0 if there is none. `warns`: logs a warning on a worker whose
-  // values differed. Throws FailedPrecondition when the workers' variables don't match.
-  void take(const Functions& functions, const Member& member, bool warns);
+  // began with them, or of worker 0 if there is none. Throws FailedPrecondition when the workers'
+  // variables don't match.
+  void take(const Functions& functions, const Member& member, const TakeOptions& options);
   // A step begins with the variables' values.
   void begin_step(const Functions& functions);
   // Forgets which variables are identical.

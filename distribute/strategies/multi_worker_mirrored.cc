@@ -455,9 +455,9 @@ void MultiWorkerMirrored::take_values(const std::vector<Compiled>& functions,
   const auto exchanged = [this](std::string_view what, const std::string& own) {
     return group().exchange(what, own);
   };
-  const KnownValues::Member member{
-      .strategy = name(), .worker = worker(), .prepares = prepares, .exchange = exchanged};
-  known_values_.take(functions, member, KnownValues::may_lose(by_worker));
+  const KnownValues::Member member{.strategy = name(), .worker = worker(), .exchange = exchanged};
+  known_values_.take(functions, member,
+                     {.warns = KnownValues::may_lose(by_worker), .prepares = prepares});
 }
 
 Tensor MultiWorkerMirrored::reduce(ReduceOp op, const std::vector<Tensor>& by_replica,

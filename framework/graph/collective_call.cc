@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "framework/graph/reduce_op.h"
+
 namespace cornu {
 namespace {
 
@@ -11,8 +13,7 @@ using Kind = CollectiveCall::Kind;
 constexpr const char* kRanksDiffer =
     "What replicas do may not depend on their data: look in the step for an if, a loop or a return "
     "that a value, the size of a batch or the replica's number decides, with a collective behind "
-    "it "
-    "(apply_gradients, losses and metrics have some, too).";
+    "it (apply_gradients, losses and metrics have some, too).";
 
 }  // namespace
 
@@ -30,12 +31,11 @@ bool CollectiveCall::agrees(const CollectiveCall& other) const {
 std::string CollectiveCall::text() const {
   constexpr const char* kKinds[] = {"all_reduce", "reduce_scatter", "all_gather", "broadcast",
                                     "barrier"};
-  constexpr const char* kOps[] = {"sum", "mean", "min", "max"};
   const char* name = kKinds[static_cast<int>(kind)];
   if (kind == Kind::Barrier) return name;
   if (!dtype) return fmt::format("{} of {} bytes, root {}", name, count(), root);
-  return fmt::format("{} ({}) of {} {} in {} parts", name, kOps[static_cast<int>(op)], count(),
-                     *dtype, segments.size());
+  return fmt::format("{} ({}) of {} {} in {} parts", name, name_of(op), count(), *dtype,
+                     segments.size());
 }
 
 void require_agreement(int rank, const CollectiveCall& call, int other,

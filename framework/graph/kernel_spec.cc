@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/graph/kernel_spec.h"
 
+#include <initializer_list>
+
 #include "framework/core/error.h"
+#include "framework/graph/reduce_op.h"
 
 namespace cornu {
 
@@ -15,12 +18,11 @@ std::string types_text(std::span<const TensorType> types) {
 
 ReduceOp reduce_op_of(const KernelSpec& spec) {
   const std::string& name = spec.attributes.get_string("reduce");
-  if (name == "sum") return ReduceOp::Sum;
-  if (name == "mean") return ReduceOp::Mean;
-  if (name == "min") return ReduceOp::Min;
-  check<InvalidArgument>(
-      name == "max", "all_reduce: expected reduce to be sum, mean, min or max, got \"{}\".", name);
-  return ReduceOp::Max;
+  for (const ReduceOp op : {ReduceOp::Sum, ReduceOp::Mean, ReduceOp::Min, ReduceOp::Max}) {
+    if (name == name_of(op)) return op;
+  }
+  raise<InvalidArgument>("all_reduce: expected reduce to be sum, mean, min or max, got \"{}\".",
+                         name);
 }
 
 }  // namespace cornu

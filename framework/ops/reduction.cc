@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Definitions of the reductions and scans.
 #include <algorithm>
-#include <numeric>
 
 #include "framework/ops/definition.h"
 #include "framework/ops/math.h"
 #include "framework/ops/reduce.h"
 #include "framework/ops/register.h"
+#include "framework/ops/running.h"
 #include "framework/ops/shape.h"
 
 namespace cornu::ops {
@@ -59,19 +59,10 @@ Tensor vjp_extreme(const Context& context) {
   return where(chosen, as_kept(context.gradient(), context) / count, 0);
 }
 
-// The products of all elements before each one along the last axis, by doubling.
+// The products of all elements before each one along the last axis.
 Tensor exclusive_products(const Tensor& x) {
   const int64_t last = x.rank() - 1;
-  const int64_t size = x.shape()[last];
-  std::vector<std::pair<int64_t, int64_t>> widths(static_cast<size_t>(x.rank()), {0, 0});
-  auto shifted = [&](const Tensor& t, int64_t by) {
-    widths.back() = {std::min(by, size), 0};
-    return slice_axis(pad(t, widths, constant(1, x.dtype())), last, 0, size);
-  };
-  Tensor products = shifted(x, 1);
-  for (int64_t by = 1; by < size; by = Checked(by, "prod") * 2)
-    products = products * shifted(products, by);
-  return products;
+  return products_by_doubling(moved_back(x, last, 1, 1), last);
 }
 
 // dy times the product of all other elements, computed without division, so that zeros need no
@@ -140,54 +131,14 @@ Tensor vjp_cumsum(const Context& context) {
                  .reverse = !context.attributes.get_bool("reverse")});
 }
 
-// x moved by so many places to the front of an axis, followed by zeros.
-Tensor moved_forward(const Tensor& x, int64_t axis, int64_t by) {
-  std::vector<std::pair<int64_t, int64_t>> widths(static_cast<size_t>(x.rank()), {0, 0});
-  widths[static_cast<size_t>(axis)] = {0, by};
-  return pad(slice_axis(x, axis, by), widths);
-}
-
-// s[i] = added[i] + factors[i] s[i + 1] along an axis, with 0 behind the last one. By doubling; if
-// there are many, first for every second one, from pairs: then all takes as long as a few passes.
-Tensor recurrence(const Tensor& factors, const Tensor& added, int64_t axis) {
-  constexpr int64_t kFew = 16;
-  const int64_t size = added.shape()[axis];
-  if (size <= kFew) {
-    Tensor sums = added, products = factors;
-    for (int64_t by = 1; by < size; by *= 2) {
-      sums = sums + products * moved_forward(sums, axis, by);
-      products = products * moved_forward(products, axis, by);
-    }
-    return sums;
-  }
-  const int64_t pairs = (size + 1) / 2;
-  Shape whole = added.shape();
-  whole[axis] = Checked(pairs, "cumprod") * 2;
-  const auto in_pairs = [&](const Tensor& t) {
-    std::vector<std::pair<int64_t, int64_t>> widths(static_cast<size_t>(t.rank()), {0, 0});
-    widths[static_cast<size_t>(axis)] = {0, size % 2};
-    const Tensor even = size % 2 == 0 ? t : pad(t, widths);
-    return unstack(
-        reshape(even, whole.slice(0, axis).concat({pairs, 2}).concat(whole.slice(axis + 1))),
-        axis + 1);
-  };
-  const auto f = in_pairs(factors), a = in_pairs(added);
-  const Tensor firsts = recurrence(f[0] * f[1], a[0] + f[0] * a[1], axis);
-  const Tensor seconds = a[1] + f[1] * moved_forward(firsts, axis, 1);
-  return slice_axis(reshape(stack({firsts, seconds}, axis + 1), whole), axis, 0, size);
-}
-
 // The products before each element times s[i] = dy[i] + x[i + 1] s[i + 1]: without division, so
 // that zeros need no special treatment.
 Tensor vjp_cumprod(const Context& context) {
   const Tensor& x = context.in(0);
   const int64_t axis = context.attributes.get_int("axis");
-  const int64_t size = x.shape()[axis];
-  if (size == 0) return context.gradient();
-  const Tensor sums = recurrence(moved_forward(x, axis, 1), context.gradient(), axis);
-  std::vector<std::pair<int64_t, int64_t>> widths(static_cast<size_t>(x.rank()), {0, 0});
-  widths[static_cast<size_t>(axis)] = {1, 0};
-  return sums * pad(slice_axis(context.out(), axis, 0, size - 1), widths, constant_like(x, 1));
+  if (x.shape()[axis] == 0) return context.gradient();
+  const Tensor sums = backward_recurrence(moved_forward(x, axis, 1), context.gradient(), axis);
+  return sums * moved_back(context.out(), axis, 1, 1);
 }
 
 // All indices, or the `first` ones of each row.

@@ -16,6 +16,7 @@
 #include "framework/ops/matmul.h"
 #include "framework/ops/matrix.h"
 #include "framework/ops/reduce.h"
+#include "framework/ops/running.h"
 #include "framework/ops/shape.h"
 #include "framework/ops/values.h"
 #include "framework/ops/whole_op.h"
@@ -135,40 +136,6 @@ Tensor median_of_kind(const QuantileKind& kind, const Tensor& x, const Axes& axi
   const Json config = Json::object({{"axis", axis_of(axis)}, {"keepdims", keepdims}});
   return whole_of(kind.name, x, {"numpy", kind.class_name, config},
                   [=](const Tensor& in) { return median_of_kind(kind, in, axis, keepdims); });
-}
-
-// The products of all elements up to each one along an axis, by doubling.
-Tensor products_by_doubling(const Tensor& x, int64_t axis) {
-  const int64_t size = x.dim(axis);
-  std::vector<std::pair<int64_t, int64_t>> widths(static_cast<size_t>(x.rank()), {0, 0});
-  Tensor products = x;
-  for (int64_t by = 1; by < size; by = Checked(by, "cumprod") * 2) {
-    widths[static_cast<size_t>(axis)] = {by, 0};
-    const Tensor before = pad(slice_axis(products, axis, 0, size - by), widths, 1);
-    products = products * before;
-  }
-  return products;
-}
-
-// The same by first multiplying pairs, which gives every second product (Brent and Kung 1982). Each
-// step has half the work of the previous one, whereas doubling goes over everything each time.
-Tensor running_products(const Tensor& x, int64_t axis) {
-  constexpr int64_t kFew = 16;
-  const int64_t size = x.dim(axis);
-  if (size <= kFew) return products_by_doubling(x, axis);
-  std::vector<std::pair<int64_t, int64_t>> widths(static_cast<size_t>(x.rank()), {0, 0});
-  auto widened = [&](const Tensor& t, int64_t before, int64_t behind) {
-    widths[static_cast<size_t>(axis)] = {before, behind};
-    return before + behind == 0 ? t : pad(t, widths, 1);
-  };
-  const int64_t pairs = (size + 1) / 2;
-  Shape whole = x.shape();
-  whole[axis] = Checked(pairs, "cumprod") * 2;
-  const Shape in_pairs = x.shape().slice(0, axis).concat({pairs, 2}).concat(whole.slice(axis + 1));
-  const auto both = unstack(reshape(widened(x, 0, size % 2), in_pairs), axis + 1);
-  const Tensor ends = running_products(both[0] * both[1], axis);  // products up to each pair's end
-  const Tensor others = widened(slice_axis(ends, axis, 0, pairs - 1), 1, 0) * both[0];
-  return slice_axis(reshape(stack({others, ends}, axis + 1), whole), axis, 0, size);
 }
 
 constexpr int64_t kFewFeatures = 16;  // per program

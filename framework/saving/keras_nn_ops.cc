@@ -41,8 +41,8 @@ Sizes sizes_of(C c, const char* key, const Sizes& otherwise) {
   return sizes->is_array() ? Sizes(sizes->as_ints()) : Sizes(sizes->as_int());
 }
 
-void add_activations(ComposedOps& table) {
-  table.insert({
+void add_activations(const ComposedOps::Module& nn) {
+  nn.add({
       {"Celu", [](C c) -> Tensors { return ops::celu(c.operand(0, "x"), c.number("alpha", 1)); }},
       {"Glu", along<ops::glu>},
       {"HardShrink", shrink<ops::hard_shrink>},
@@ -97,8 +97,8 @@ Tensors blocks(C c) {
   return moved(c, kMoved(moved(c, c.operand(0, "x"), 1, -1), c.need("block_size").as_int()), -1, 1);
 }
 
-void add_convolutions(ComposedOps& table) {
-  table.insert({
+void add_convolutions(const ComposedOps::Module& nn) {
+  nn.add({
       {"AdaptiveAveragePool", adaptive_pool<ops::adaptive_average_pool>},
       {"AdaptiveMaxPool", adaptive_pool<ops::adaptive_max_pool>},
       {"AveragePool", pool<ops::average_pool>},
@@ -125,85 +125,85 @@ void add_convolutions(ComposedOps& table) {
       {"DepthToSpace", blocks<ops::depth_to_space>},
       {"SpaceToDepth", blocks<ops::space_to_depth>},
   });
-  table["Unfold"] = [](C c) -> Tensors {
+  nn.add("Unfold", [](C c) -> Tensors {
     return ops::unfold(c.operand(0, "x"), sizes_of(c, "kernel_size", {}),
                        {.dilation = sizes_of(c, "dilation", 1),
                         .padding = sizes_of(c, "padding", 0),
                         .stride = sizes_of(c, "stride", 1)});
-  };
-  table["Fold"] = [](C c) -> Tensors {
+  });
+  nn.add("Fold", [](C c) -> Tensors {
     return ops::fold(c.operand(0, "x"), sizes_of(c, "output_size", {}),
                      sizes_of(c, "kernel_size", {}),
                      {.dilation = sizes_of(c, "dilation", 1),
                       .padding = sizes_of(c, "padding", 0),
                       .stride = sizes_of(c, "stride", 1)});
-  };
+  });
 }
 
-void add_losses(ComposedOps& table) {
-  table["BinaryCrossentropy"] = [](C c) -> Tensors {
+void add_losses(const ComposedOps::Module& nn) {
+  nn.add("BinaryCrossentropy", [](C c) -> Tensors {
     return ops::binary_crossentropy(c.operand(0, "target"), c.operand(1, "output"),
                                     c.flag("from_logits", false));
-  };
-  table["CategoricalCrossentropy"] = [](C c) -> Tensors {
+  });
+  nn.add("CategoricalCrossentropy", [](C c) -> Tensors {
     return ops::categorical_crossentropy(
         c.operand(0, "target"), c.operand(1, "output"),
         {.from_logits = c.flag("from_logits", false), .axis = c.integer("axis", -1)});
-  };
-  table["SparseCategoricalCrossentropy"] = [](C c) -> Tensors {
+  });
+  nn.add("SparseCategoricalCrossentropy", [](C c) -> Tensors {
     return ops::sparse_categorical_crossentropy(
         c.operand(0, "target"), c.operand(1, "output"),
         {.from_logits = c.flag("from_logits", false), .axis = c.integer("axis", -1)});
-  };
-  table["CTCLoss"] = [](C c) -> Tensors {
+  });
+  nn.add("CTCLoss", [](C c) -> Tensors {
     return ops::ctc_loss(c.operand(0, "target"), c.operand(1, "output"),
                          c.operand(2, "target_length"), c.operand(3, "output_length"),
                          c.integer("mask_index", 0));
-  };
-  table["CTCDecode"] = [](C c) -> Tensors {
+  });
+  nn.add("CTCDecode", [](C c) -> Tensors {
     return both(ops::ctc_decode(c.operand(0, "inputs"), c.operand(1, "sequence_lengths"),
                                 {.strategy = c.text("strategy", "greedy"),
                                  .beam_width = c.integer("beam_width", 100),
                                  .top_paths = c.integer("top_paths", 1),
                                  .merge_repeated = c.flag("merge_repeated", true),
                                  .mask_index = c.integer("mask_index", 0)}));
-  };
-  table["PSNR"] = [](C c) -> Tensors {
+  });
+  nn.add("PSNR", [](C c) -> Tensors {
     return ops::psnr(c.operand(0, "x1"), c.operand(1, "x2"), c.need("max_val").as_double());
-  };
+  });
 }
 
-void add_normalizations(ComposedOps& table) {
-  table["Moments"] = [](C c) -> Tensors {
+void add_normalizations(const ComposedOps::Module& nn) {
+  nn.add("Moments", [](C c) -> Tensors {
     check<Unimplemented>(!c.flag("synchronized", false), "synchronized isn't implemented.");
     return both(
         ops::moments(c.operand(0, "x"), Axes(c.integers("axes")), c.flag("keepdims", false)));
-  };
-  table["BatchNorm"] = [](C c) -> Tensors {
+  });
+  nn.add("BatchNorm", [](C c) -> Tensors {
     return ops::batch_normalization(c.operand(0, "x"), c.operand(1, "mean"),
                                     c.operand(2, "variance"), c.need("axis").as_int(),
                                     {.offset = c.optional(3, "offset"),
                                      .scale = c.optional(4, "scale"),
                                      .epsilon = c.number("epsilon", 1e-3)});
-  };
-  table["LayerNorm"] = [](C c) -> Tensors {
+  });
+  nn.add("LayerNorm", [](C c) -> Tensors {
     check<Unimplemented>(!c.flag("rms_scaling", false), "rms_scaling isn't implemented.");
     return ops::layer_normalization(c.operand(0, "x"), {.gamma = c.optional(1, "gamma"),
                                                         .beta = c.optional(2, "beta"),
                                                         .axis = c.axes(-1),
                                                         .epsilon = c.number("epsilon", kEpsilon)});
-  };
-  table["RMSNorm"] = [](C c) -> Tensors {
+  });
+  nn.add("RMSNorm", [](C c) -> Tensors {
     return ops::rms_normalization(c.operand(0, "x"), {.scale = c.optional(1, "scale"),
                                                       .axis = c.axes(-1),
                                                       .epsilon = c.number("epsilon", kEpsilon)});
-  };
-  table["Normalize"] = [](C c) -> Tensors {
+  });
+  nn.add("Normalize", [](C c) -> Tensors {
     return ops::normalize(c.operand(0, "x"), {.axis = c.axes(-1),
                                               .order = c.number("order", 2),
                                               .epsilon = c.number("epsilon", kEpsilon)});
-  };
-  table["DotProductAttention"] = [](C c) -> Tensors {
+  });
+  nn.add("DotProductAttention", [](C c) -> Tensors {
     const Json* scale = c.value(5, "scale");
     return ops::dot_product_attention(
         c.operand(0, "query"), c.operand(1, "key"), c.operand(2, "value"),
@@ -211,10 +211,17 @@ void add_normalizations(ComposedOps& table) {
          .mask = c.optional(4, "mask"),
          .scale = scale ? std::optional(scale->as_double()) : std::nullopt,
          .is_causal = c.flag("is_causal", false)});
-  };
+  });
 }
 
-// ---- math, core ----
+void add_encodings(const ComposedOps::Module& nn) {
+  nn.add("MultiHot", [](C c) -> Tensors {
+    return ops::multi_hot(c.operand(0, "inputs"), c.need("num_classes").as_int(),
+                          c.integer("axis", -1), c.dtype().value_or(DType::Float32));
+  });
+}
+
+// ---- math, core, einops ----
 
 template <Tensor (*kSegments)(const Tensor&, const Tensor&, int64_t)>
 Tensors segments(C c) {
@@ -242,8 +249,8 @@ ops::StftOptions stft_options(C c) {
   return options;
 }
 
-void add_math(ComposedOps& table) {
-  table.insert({
+void add_math(const ComposedOps::Module& math) {
+  math.add({
       {"CDist", binary<ops::cdist>},
       {"Erfc", unary<ops::erfc>},
       {"Logdet", unary<ops::logdet>},
@@ -275,14 +282,13 @@ void add_math(ComposedOps& table) {
                                stft_options(c)));
        }},
   });
-  table["IRFFT"] = [](C c) -> Tensors {
-    return ops::irfft(complex_operand(c), c.maybe("fft_length"));
-  };
-  table["ISTFT"] = [](C c) -> Tensors {
+  math.add("IRFFT",
+           [](C c) -> Tensors { return ops::irfft(complex_operand(c), c.maybe("fft_length")); });
+  math.add("ISTFT", [](C c) -> Tensors {
     return ops::istft(complex_operand(c), c.need("sequence_length").as_int(),
                       c.need("sequence_stride").as_int(), c.need("fft_length").as_int(),
                       c.maybe("length"), stft_options(c));
-  };
+  });
 }
 
 // Numbers if the file has them, otherwise a tensor.
@@ -293,37 +299,36 @@ std::vector<int64_t> starts(C c) {
   return start->as_ints();
 }
 
-void add_core(ComposedOps& table) {
-  table["Scatter"] = [](C c) -> Tensors {
+void add_core(const ComposedOps::Module& core) {
+  core.add("Scatter", [](C c) -> Tensors {
     return ops::scatter(c.operand(0, "indices"), c.operand(1, "values"),
                         c.need("shape").as_shape());
-  };
-  table["ScatterUpdate"] = [](C c) -> Tensors {
+  });
+  core.add("ScatterUpdate", [](C c) -> Tensors {
     return ops::scatter_update(c.operand(0, "inputs"), c.operand(1, "indices"),
                                c.operand(2, "updates"), c.text("reduction", ""));
-  };
-  table["Slice"] = [](C c) -> Tensors {
+  });
+  core.add("Slice", [](C c) -> Tensors {
     return ops::slice(c.operand(0, "inputs"), starts(c), c.integers("shape"));
-  };
-  table["SliceUpdate"] = [](C c) -> Tensors {
+  });
+  core.add("SliceUpdate", [](C c) -> Tensors {
     return ops::slice_update(c.operand(0, "inputs"), starts(c), c.operand(2, "updates"));
-  };
-  table["SaturateCast"] = [](C c) -> Tensors {
+  });
+  core.add("SaturateCast", [](C c) -> Tensors {
     return ops::saturate_cast(c.operand(0, "x"), dtype_from_string(c.need("dtype").as_string()));
-  };
-  table["MultiHot"] = [](C c) -> Tensors {
-    return ops::multi_hot(c.operand(0, "inputs"), c.need("num_classes").as_int(),
-                          c.integer("axis", -1), c.dtype().value_or(DType::Float32));
-  };
-  table["Rearrange"] = [](C c) -> Tensors {
+  });
+}
+
+void add_einops(const ComposedOps::Module& einops) {
+  einops.add("Rearrange", [](C c) -> Tensors {
     const Json* pattern = c.value(1, "pattern");
     check<InvalidArgument>(pattern != nullptr, "expected a pattern, got none.");
     return ops::rearrange(c.operand(0, "tensor"), pattern->as_string(), c.lengths());
-  };
+  });
 }
 
-void add_linalg(ComposedOps& table) {
-  table.insert({
+void add_linalg(const ComposedOps::Module& linalg) {
+  linalg.add({
       {"Cholesky",
        [](C c) -> Tensors { return ops::cholesky(c.operand(0, "x"), c.flag("upper", false)); }},
       {"CholeskyInverse",
@@ -334,7 +339,6 @@ void add_linalg(ComposedOps& table) {
       {"Inv", unary<ops::inv>},
       {"Eigh", [](C c) -> Tensors { return both(ops::eigh(c.operand(0, "x"))); }},
       {"LuFactor", [](C c) -> Tensors { return both(ops::lu_factor(c.operand(0, "x"))); }},
-      {"Slogdet", [](C c) -> Tensors { return both(ops::slogdet(c.operand(0, "x"))); }},
       {"Qr",
        [](C c) -> Tensors { return both(ops::qr(c.operand(0, "x"), c.text("mode", "reduced"))); }},
       {"Solve", binary<ops::solve>},
@@ -384,14 +388,14 @@ Tensors colors(C c) {
   return kColors(c.operand(0, "images"), c.text("data_format", ""));
 }
 
-void add_images(ComposedOps& table) {
-  table.insert({
+void add_images(const ComposedOps::Module& image) {
+  image.add({
       {"RGBToGrayscale", colors<ops::image::rgb_to_grayscale>},
       {"RGBToHSV", colors<ops::image::rgb_to_hsv>},
       {"HSVToRGB", colors<ops::image::hsv_to_rgb>},
       {"SobelEdges", colors<ops::image::sobel_edges>},
   });
-  table["Resize"] = [](C c) -> Tensors {
+  image.add("Resize", [](C c) -> Tensors {
     return ops::image::resize(c.operand(0, "images"), size_of(c),
                               {.interpolation = c.text("interpolation", "bilinear"),
                                .antialias = c.flag("antialias", false),
@@ -399,34 +403,34 @@ void add_images(ComposedOps& table) {
                                .pad_to_aspect_ratio = c.flag("pad_to_aspect_ratio", false),
                                .fill_value = c.number("fill_value", 0),
                                .data_format = c.text("data_format", "")});
-  };
-  table["AffineTransform"] = [](C c) -> Tensors {
+  });
+  image.add("AffineTransform", [](C c) -> Tensors {
     return ops::image::affine_transform(c.operand(0, "images"), c.operand(1, "transform"),
                                         {.interpolation = c.text("interpolation", "bilinear"),
                                          .fill_mode = c.text("fill_mode", "constant"),
                                          .fill_value = c.number("fill_value", 0),
                                          .data_format = c.text("data_format", "")});
-  };
-  table["PerspectiveTransform"] = [](C c) -> Tensors {
+  });
+  image.add("PerspectiveTransform", [](C c) -> Tensors {
     return ops::image::perspective_transform(c.operand(0, "images"), c.operand(1, "start_points"),
                                              c.operand(2, "end_points"),
                                              {.interpolation = c.text("interpolation", "bilinear"),
                                               .fill_value = c.number("fill_value", 0),
                                               .data_format = c.text("data_format", "")});
-  };
-  table["ExtractPatches"] = [](C c) -> Tensors {
+  });
+  image.add("ExtractPatches", [](C c) -> Tensors {
     return ops::image::extract_patches(c.operand(0, "images"), sizes_of(c, "size", {}),
                                        {.strides = sizes_of(c, "strides", {}),
                                         .dilation_rate = sizes_of(c, "dilation_rate", 1),
                                         .padding = c.text("padding", "valid"),
                                         .data_format = c.text("data_format", "")});
-  };
-  table["MapCoordinates"] = [](C c) -> Tensors {
+  });
+  image.add("MapCoordinates", [](C c) -> Tensors {
     return ops::image::map_coordinates(
         c.operand(0, "inputs"), c.operand(1, "coordinates"), c.need("order").as_int(),
         {.fill_mode = c.text("fill_mode", "constant"), .fill_value = c.number("fill_value", 0)});
-  };
-  table["SSIM"] = [](C c) -> Tensors {
+  });
+  image.add("SSIM", [](C c) -> Tensors {
     return ops::image::ssim(c.operand(0, "image1"), c.operand(1, "image2"),
                             {.max_val = c.number("max_val", 1),
                              .filter_size = c.integer("filter_size", 11),
@@ -434,11 +438,11 @@ void add_images(ComposedOps& table) {
                              .k1 = c.number("k1", 0.01),
                              .k2 = c.number("k2", 0.03),
                              .data_format = c.text("data_format", "")});
-  };
+  });
 }
 
-void add_margins(ComposedOps& table) {
-  table["PadImages"] = [](C c) -> Tensors {
+void add_margins(const ComposedOps::Module& image) {
+  image.add("PadImages", [](C c) -> Tensors {
     return ops::image::pad_images(c.operand(0, "images"),
                                   {.top_padding = c.maybe("top_padding"),
                                    .left_padding = c.maybe("left_padding"),
@@ -447,8 +451,8 @@ void add_margins(ComposedOps& table) {
                                    .target_height = c.maybe("target_height"),
                                    .target_width = c.maybe("target_width"),
                                    .data_format = c.text("data_format", "")});
-  };
-  table["CropImages"] = [](C c) -> Tensors {
+  });
+  image.add("CropImages", [](C c) -> Tensors {
     return ops::image::crop_images(c.operand(0, "images"),
                                    {.top_cropping = c.maybe("top_cropping"),
                                     .left_cropping = c.maybe("left_cropping"),
@@ -457,27 +461,29 @@ void add_margins(ComposedOps& table) {
                                     .target_height = c.maybe("target_height"),
                                     .target_width = c.maybe("target_width"),
                                     .data_format = c.text("data_format", "")});
-  };
-  table["GaussianBlur"] = [](C c) -> Tensors {
+  });
+  image.add("GaussianBlur", [](C c) -> Tensors {
     ops::image::GaussianBlurOptions options{.kernel_size = sizes_of(c, "kernel_size", 3),
                                             .data_format = c.text("data_format", "")};
     if (const Json* sigma = c.find("sigma")) options.sigma = literal_tensor(*sigma);
     return ops::image::gaussian_blur(c.operand(0, "images"), options);
-  };
+  });
 }
 
 }  // namespace
 
 void add_to(ComposedOps& table) {
-  add_activations(table);
-  add_convolutions(table);
-  add_losses(table);
-  add_normalizations(table);
-  add_math(table);
-  add_core(table);
-  add_linalg(table);
-  add_images(table);
-  add_margins(table);
+  add_activations(table.of("nn"));
+  add_convolutions(table.of("nn"));
+  add_losses(table.of("nn"));
+  add_normalizations(table.of("nn"));
+  add_encodings(table.of("nn"));
+  add_math(table.of("math"));
+  add_core(table.of("core"));
+  add_einops(table.of("einops"));
+  add_linalg(table.of("linalg"));
+  add_images(table.of("image"));
+  add_margins(table.of("image"));
 }
 
 }  // namespace cornu::nn_ops

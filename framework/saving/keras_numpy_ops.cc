@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ops of keras.ops.numpy that are composed of others here, with the arguments of Keras's classes.
-#include <utility>
 
 #include "framework/model/constants.h"
 #include "framework/ops/ops.h"
@@ -65,8 +64,8 @@ Tensors array_split(C c) {
                              : ops::array_split(x, sections.as_int(), axis);
 }
 
-void add_elementwise(ComposedOps& table) {
-  table.insert({
+void add_elementwise(const ComposedOps::Module& numpy) {
+  numpy.add({
       {"Fabs", unary<ops::fabs>},
       {"Arccosh", unary<ops::arccosh>},
       {"Arcsinh", unary<ops::arcsinh>},
@@ -104,28 +103,28 @@ void add_elementwise(ComposedOps& table) {
       {"Array", [](C c) -> Tensors { return ops::array(c.operand(0, "x"), c.dtype()); }},
       {"View", [](C c) -> Tensors { return ops::view(c.operand(0, "x"), c.dtype()); }},
   });
-  table["Isclose"] = [](C c) -> Tensors {
+  numpy.add("Isclose", [](C c) -> Tensors {
     const Json *rtol = c.value(2, "rtol"), *atol = c.value(3, "atol");
     return ops::isclose(c.operand(0, "x1"), c.operand(1, "x2"),
                         {.rtol = rtol ? rtol->as_double() : 1e-5,
                          .atol = atol ? atol->as_double() : 1e-8,
                          .equal_nan = c.flag("equal_nan", false)});
-  };
-  table["NanToNum"] = [](C c) -> Tensors {
+  });
+  numpy.add("NanToNum", [](C c) -> Tensors {
     ops::NanToNumOptions options{.nan = c.number("nan", 0)};
     options.posinf = c.maybe_number("posinf");
     options.neginf = c.maybe_number("neginf");
     return ops::nan_to_num(c.operand(0, "x"), options);
-  };
-  table["Select"] = [](C c) -> Tensors {
+  });
+  numpy.add("Select", [](C c) -> Tensors {
     const Tensor otherwise = c.optional(2, "default");
     return ops::select(c.list(0, "condlist"), c.list(1, "choicelist"),
                        otherwise.defined() ? otherwise : Tensor(0));
-  };
+  });
 }
 
-void add_places(ComposedOps& table) {
-  table.insert({
+void add_places(const ComposedOps::Module& numpy) {
+  numpy.add({
       {"Append",
        [](C c) -> Tensors {
          return ops::append(c.operand(0, "x1"), c.operand(1, "x2"), c.maybe("axis"));
@@ -170,28 +169,28 @@ void add_places(ComposedOps& table) {
          return ops::full(c.need("shape").as_shape(), c.operand(0, "fill_value"), c.dtype());
        }},
   });
-  table["Linspace"] = [](C c) -> Tensors {
+  numpy.add("Linspace", [](C c) -> Tensors {
     check<Unimplemented>(!c.flag("retstep", false), "retstep isn't implemented.");
     return ops::linspace(
         c.operand(0, "start"), c.operand(1, "stop"), c.integer("num", 50),
         {.endpoint = c.flag("endpoint", true), .dtype = c.dtype(), .axis = c.integer("axis", 0)});
-  };
-  table["Geomspace"] = [](C c) -> Tensors {
+  });
+  numpy.add("Geomspace", [](C c) -> Tensors {
     return ops::geomspace(
         c.operand(0, "start"), c.operand(1, "stop"), c.integer("num", 50),
         {.endpoint = c.flag("endpoint", true), .dtype = c.dtype(), .axis = c.integer("axis", 0)});
-  };
-  table["Logspace"] = [](C c) -> Tensors {
+  });
+  numpy.add("Logspace", [](C c) -> Tensors {
     return ops::logspace(c.operand(0, "start"), c.operand(1, "stop"), c.integer("num", 50),
                          {.endpoint = c.flag("endpoint", true),
                           .base = c.number("base", 10),
                           .dtype = c.dtype(),
                           .axis = c.integer("axis", 0)});
-  };
+  });
 }
 
-void add_statistics(ComposedOps& table) {
-  table.insert({
+void add_statistics(const ComposedOps::Module& numpy) {
+  numpy.add({
       {"Amax", reduction<ops::amax>},
       {"Amin", reduction<ops::amin>},
       {"Median", reduction<ops::median>},
@@ -252,12 +251,17 @@ void add_statistics(ComposedOps& table) {
   });
 }
 
-void add_products(ComposedOps& table) {
-  table.insert({
+void add_products(const ComposedOps::Module& numpy) {
+  numpy.add({
       {"Dot", binary<ops::dot>},
       {"Inner", binary<ops::inner>},
       {"Kron", binary<ops::kron>},
       {"Outer", binary<ops::outer>},
+      {"Slogdet",
+       [](C c) -> Tensors {
+         const auto [sign, logarithm] = ops::slogdet(c.operand(0, "x"));
+         return std::vector<Tensor>{sign, logarithm};
+       }},
       {"Vdot", binary<ops::vdot>},
       {"Cross",
        [](C c) -> Tensors {
@@ -294,10 +298,10 @@ void add_products(ComposedOps& table) {
 }  // namespace
 
 void add_to(ComposedOps& table) {
-  add_elementwise(table);
-  add_places(table);
-  add_statistics(table);
-  add_products(table);
+  add_elementwise(table.of("numpy"));
+  add_places(table.of("numpy"));
+  add_statistics(table.of("numpy"));
+  add_products(table.of("numpy"));
 }
 
 }  // namespace cornu::numpy_ops

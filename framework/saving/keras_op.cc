@@ -1,30 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/saving/keras_op.h"
 
-#include <map>
-#include <set>
-#include <string>
 #include <utility>
 
 #include "framework/core/strings.h"
 #include "framework/model/constants.h"
 #include "framework/model/input.h"
+#include "framework/saving/op_layers.h"
 
 namespace cornu {
 namespace {
 
 // Represents operand i in a call.
 constexpr char kOperand[] = "__operand__";
-
-const ComposedOps& composed_ops() {
-  static const ComposedOps made = [] {
-    ComposedOps table;
-    numpy_ops::add_to(table);
-    nn_ops::add_to(table);
-    return table;
-  }();
-  return made;
-}
 
 const Json* operand_number(const Json& value) {
   return value.is_object() && value.size() == 1 ? value.find(kOperand) : nullptr;
@@ -50,71 +38,20 @@ Json as_written(const Json& value, const std::function<Json(size_t)>& written) {
   return value;
 }
 
-// The module of an op, for those from HDF5 files, which don't contain it.
-std::string module_of(const std::string& class_name) {
-  static const std::map<std::string, std::set<std::string>> modules = {
-      {"core", {"Cast", "ConvertToTensor", "StopGradient", "Unstack"}},
-      {"image", {"HSVToRGB", "RGBToGrayscale", "RGBToHSV", "SobelEdges"}},
-      {"linalg",
-       {"Cholesky", "CholeskyInverse", "Det", "Eigh", "Inv", "Lstsq", "LuFactor", "MatrixRank",
-        "Norm", "Pinv", "Qr", "SVD", "Solve", "SolveTriangular"}},
-      {"math",
-       {"CDist", "Erf", "Erfc", "Erfinv", "ExtractSequences", "FFT", "FFT2", "IFFT2", "InTopK",
-        "Logdet", "Logsumexp", "RFFT", "Rsqrt", "STFT", "SegmentMax", "SegmentMin", "SegmentProd",
-        "SegmentSum", "TopK"}},
-      {"nn",
-       {"AdaptiveAveragePool",
-        "AdaptiveMaxPool",
-        "AveragePool",
-        "Celu",
-        "Conv",
-        "ConvTranspose",
-        "DepthToSpace",
-        "DepthwiseConv",
-        "Elu",
-        "Gelu",
-        "Glu",
-        "HardShrink",
-        "HardSigmoid",
-        "HardSilu",
-        "HardTanh",
-        "LeakyRelu",
-        "LogSigmoid",
-        "LogSoftmax",
-        "MaxPool",
-        "OneHot",
-        "Relu",
-        "Relu6",
-        "Selu",
-        "SeparableConv",
-        "Sigmoid",
-        "Silu",
-        "SoftShrink",
-        "Softmax",
-        "Softplus",
-        "Softsign",
-        "SpaceToDepth",
-        "SparsePlus",
-        "SparseSigmoid",
-        "Sparsemax",
-        "Squareplus",
-        "TanhShrink",
-        "Threshold"}},
-  };
-  for (const auto& [module, ops] : modules) {
-    if (ops.contains(class_name)) return "keras.src.ops." + module;
-  }
-  return "keras.src.ops.numpy";
-}
-
 }  // namespace
 
-bool is_composed_op(const std::string& class_name) { return composed_ops().contains(class_name); }
+const ComposedOps& composed_ops() {
+  static const ComposedOps made = [] {
+    ComposedOps table;
+    numpy_ops::add_to(table);
+    nn_ops::add_to(table);
+    return table;
+  }();
+  return made;
+}
 
-std::vector<std::string> composed_op_names() {
-  std::vector<std::string> names;
-  for (const auto& entry : composed_ops()) names.push_back(entry.first);
-  return names;
+bool is_composed_op(const std::string& class_name) {
+  return composed_ops().find(class_name) != nullptr;
 }
 
 // ---- OpCall ----
@@ -248,9 +185,8 @@ Json KerasOp::numbered(const Json& value, const Resolve& resolve, std::vector<Te
 Tensors KerasOp::call_list(const Tensors& inputs, const CallArgs&) {
   const std::vector<Tensor> all = operands(inputs);
   const OpCall call(entry_.at("config"), call_, all);
-  const auto composed = composed_ops().find(class_name());
-  return composed != composed_ops().end() ? composed->second(call)
-                                          : apply_keras_op(class_name(), call);
+  const auto* composed = composed_ops().find(class_name());
+  return composed ? composed->apply(call) : apply_keras_op(class_name(), call);
 }
 
 std::shared_ptr<Layer> KerasOp::copy() const {
@@ -263,7 +199,7 @@ Json KerasOp::entry() const {
   Json config = entry_.at("config");
   config.set("name", name());
   const Json* module = entry_.find("module");
-  return Json::object({{"module", module ? *module : Json(module_of(class_name()))},
+  return Json::object({{"module", module ? *module : Json(module_of_keras_op(class_name()))},
                        {"class_name", class_name()},
                        {"config", std::move(config)},
                        {"registered_name", class_name()}});

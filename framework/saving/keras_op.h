@@ -7,6 +7,8 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "framework/core/json.h"
@@ -42,9 +44,46 @@ class OpCall : public OpConfig {
   const std::vector<Tensor>& operands_;
 };
 
-using ComposedOp = Tensors (*)(const OpCall& call);
-using ComposedOps = std::map<std::string, ComposedOp, std::less<>>;
-// Register the ops of keras.ops.numpy, and those of its other modules, by class name.
+// Keras's ops by class name: the module within keras.src.ops that each is in, and what applies it.
+template <class Apply>
+class KerasOpTable {
+ public:
+  struct Entry {
+    std::string module;
+    Apply apply;
+  };
+  using Entries = std::map<std::string, Entry, std::less<>>;
+  // Adds ops of a module.
+  class Module {
+   public:
+    void add(const char* class_name, Apply apply) const {
+      entries_.emplace(class_name, Entry{name_, std::move(apply)});
+    }
+    void add(const std::vector<std::pair<const char*, Apply>>& ops) const {
+      for (const auto& [class_name, apply] : ops) add(class_name, apply);
+    }
+
+   private:
+    friend KerasOpTable;
+    Module(const char* name, Entries& entries) : name_(name), entries_(entries) {}
+    const char* name_;
+    Entries& entries_;
+  };
+
+  Module of(const char* module) { return {module, entries_}; }
+  const Entry* find(std::string_view class_name) const {
+    const auto found = entries_.find(class_name);
+    return found == entries_.end() ? nullptr : &found->second;
+  }
+  const Entries& entries() const { return entries_; }
+
+ private:
+  Entries entries_;
+};
+
+// Ops that are composed of several ops here, or need the names of their arguments.
+using ComposedOps = KerasOpTable<Tensors (*)(const OpCall& call)>;
+// Register the ops of keras.ops.numpy, and those of its other modules.
 namespace numpy_ops {
 void add_to(ComposedOps& table);
 }
@@ -52,10 +91,10 @@ namespace nn_ops {
 void add_to(ComposedOps& table);
 }
 
+const ComposedOps& composed_ops();
 bool is_composed_op(const std::string& class_name);
 // Applies one of the other ops. Throws Unimplemented, naming the op, if it isn't supported.
 Tensors apply_keras_op(const std::string& class_name, const OpCall& call);
-std::vector<std::string> composed_op_names();
 
 // The node for such an op.
 class KerasOp : public GraphOp {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Applies Keras's ops as specified in files.
-#include <functional>
-#include <map>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "framework/core/strings.h"
@@ -13,6 +13,8 @@
 
 namespace cornu {
 namespace {
+
+constexpr char kGetItem[] = "GetItem";  // x[key], whose key isn't an operand
 
 using Unary = Tensor (*)(const Tensor&);
 using Binary = Tensor (*)(const Tensor&, const Tensor&);
@@ -29,87 +31,100 @@ struct Operands {
     return list[place];
   }
 };
-using WithConfig = std::function<Tensors(const Operands&, const OpConfig& config)>;
+using WithConfig = Tensors (*)(const Operands&, const OpConfig& config);
 
-const std::map<std::string, Unary, std::less<>>& unary_ops() {
-  static const std::map<std::string, Unary, std::less<>> table = {
-      {"Abs", ops::abs},
-      {"Absolute", ops::absolute},
-      {"Arccos", ops::arccos},
-      {"Arcsin", ops::arcsin},
-      {"Arctan", ops::arctan},
-      {"Ceil", ops::ceil},
-      {"Cos", ops::cos},
-      {"Cosh", ops::cosh},
-      {"Erf", ops::erf},
-      {"Erfinv", ops::erfinv},
-      {"Exp", ops::exp},
-      {"Expm1", ops::expm1},
-      {"Floor", ops::floor},
-      {"HardSigmoid", ops::hard_sigmoid},
-      {"HardSilu", ops::hard_silu},
-      {"HardTanh", ops::hard_tanh},
-      {"Isfinite", ops::isfinite},
-      {"Isinf", ops::isinf},
-      {"Isnan", ops::isnan},
-      {"Log", ops::log},
-      {"Log10", ops::log10},
-      {"Log1p", ops::log1p},
-      {"Log2", ops::log2},
-      {"LogSigmoid", ops::log_sigmoid},
-      {"LogicalNot", ops::logical_not},
-      {"Mish", ops::mish},
-      {"Negative", ops::negative},
-      {"Ravel", ops::ravel},
-      {"Reciprocal", ops::reciprocal},
-      {"Relu", ops::relu},
-      {"Relu6", ops::relu6},
-      {"Rsqrt", ops::rsqrt},
-      {"Selu", ops::selu},
-      {"Sigmoid", ops::sigmoid},
-      {"Sign", ops::sign},
-      {"Silu", ops::silu},
-      {"Sin", ops::sin},
-      {"Sinh", ops::sinh},
-      {"Softplus", ops::softplus},
-      {"Softsign", ops::softsign},
-      {"Sqrt", ops::sqrt},
-      {"Square", ops::square},
-      {"StopGradient", ops::stop_gradient},
-      {"Tan", ops::tan},
-      {"Tanh", ops::tanh},
-      {"TanhShrink", ops::tanh_shrink},
-  };
-  return table;
+const KerasOpTable<Unary>& unary_ops() {
+  static const KerasOpTable<Unary> made = [] {
+    KerasOpTable<Unary> table;
+    table.of("core").add({
+        {"StopGradient", ops::stop_gradient},
+    });
+    table.of("math").add({
+        {"Erf", ops::erf},
+        {"Erfinv", ops::erfinv},
+        {"Rsqrt", ops::rsqrt},
+    });
+    table.of("nn").add({
+        {"HardSigmoid", ops::hard_sigmoid},
+        {"HardSilu", ops::hard_silu},
+        {"HardTanh", ops::hard_tanh},
+        {"LogSigmoid", ops::log_sigmoid},
+        {"Relu", ops::relu},
+        {"Relu6", ops::relu6},
+        {"Selu", ops::selu},
+        {"Sigmoid", ops::sigmoid},
+        {"Silu", ops::silu},
+        {"Softplus", ops::softplus},
+        {"Softsign", ops::softsign},
+        {"TanhShrink", ops::tanh_shrink},
+    });
+    table.of("numpy").add({
+        {"Abs", ops::abs},
+        {"Absolute", ops::absolute},
+        {"Arccos", ops::arccos},
+        {"Arcsin", ops::arcsin},
+        {"Arctan", ops::arctan},
+        {"Ceil", ops::ceil},
+        {"Cos", ops::cos},
+        {"Cosh", ops::cosh},
+        {"Exp", ops::exp},
+        {"Expm1", ops::expm1},
+        {"Floor", ops::floor},
+        {"Isfinite", ops::isfinite},
+        {"Isinf", ops::isinf},
+        {"Isnan", ops::isnan},
+        {"Log", ops::log},
+        {"Log10", ops::log10},
+        {"Log1p", ops::log1p},
+        {"Log2", ops::log2},
+        {"LogicalNot", ops::logical_not},
+        {"Negative", ops::negative},
+        {"Ravel", ops::ravel},
+        {"Reciprocal", ops::reciprocal},
+        {"Sign", ops::sign},
+        {"Sin", ops::sin},
+        {"Sinh", ops::sinh},
+        {"Sqrt", ops::sqrt},
+        {"Square", ops::square},
+        {"Tan", ops::tan},
+        {"Tanh", ops::tanh},
+    });
+    return table;
+  }();
+  return made;
 }
 
-const std::map<std::string, Binary, std::less<>>& binary_ops() {
-  static const std::map<std::string, Binary, std::less<>> table = {
-      {"Add", ops::add},
-      {"Arctan2", ops::arctan2},
-      {"Divide", ops::divide},
-      {"DivideNoNan", ops::divide_no_nan},
-      {"Equal", ops::equal},
-      {"FloorDivide", ops::floor_divide},
-      {"Greater", ops::greater},
-      {"GreaterEqual", ops::greater_equal},
-      {"Less", ops::less},
-      {"LessEqual", ops::less_equal},
-      {"Logaddexp", ops::logaddexp},
-      {"LogicalAnd", ops::logical_and},
-      {"LogicalOr", ops::logical_or},
-      {"LogicalXor", ops::logical_xor},
-      {"Matmul", [](const Tensor& a, const Tensor& b) { return ops::matmul(a, b); }},
-      {"Maximum", ops::maximum},
-      {"Minimum", ops::minimum},
-      {"Mod", ops::mod},
-      {"Multiply", ops::multiply},
-      {"NotEqual", ops::not_equal},
-      {"Power", ops::power},
-      {"Subtract", ops::subtract},
-      {"TrueDivide", ops::true_divide},
-  };
-  return table;
+const KerasOpTable<Binary>& binary_ops() {
+  static const KerasOpTable<Binary> made = [] {
+    KerasOpTable<Binary> table;
+    table.of("numpy").add({
+        {"Add", ops::add},
+        {"Arctan2", ops::arctan2},
+        {"Divide", ops::divide},
+        {"DivideNoNan", ops::divide_no_nan},
+        {"Equal", ops::equal},
+        {"FloorDivide", ops::floor_divide},
+        {"Greater", ops::greater},
+        {"GreaterEqual", ops::greater_equal},
+        {"Less", ops::less},
+        {"LessEqual", ops::less_equal},
+        {"Logaddexp", ops::logaddexp},
+        {"LogicalAnd", ops::logical_and},
+        {"LogicalOr", ops::logical_or},
+        {"LogicalXor", ops::logical_xor},
+        {"Matmul", [](const Tensor& a, const Tensor& b) { return ops::matmul(a, b); }},
+        {"Maximum", ops::maximum},
+        {"Minimum", ops::minimum},
+        {"Mod", ops::mod},
+        {"Multiply", ops::multiply},
+        {"NotEqual", ops::not_equal},
+        {"Power", ops::power},
+        {"Subtract", ops::subtract},
+        {"TrueDivide", ops::true_divide},
+    });
+    return table;
+  }();
+  return made;
 }
 
 // ---- x[key] ----
@@ -178,112 +193,146 @@ Tensors arg(const Operands& x, const OpConfig& config) {
   return kArg(x.at(0), config.maybe("axis"), config.flag("keepdims", false));
 }
 
-const std::map<std::string, WithConfig, std::less<>>& configured_ops() {
+const KerasOpTable<WithConfig>& configured_ops() {
   using C = const OpConfig&;
   using X = const Operands&;
-  static const std::map<std::string, WithConfig, std::less<>> table = {
-      {"All", reduce<ops::all>},
-      {"Any", reduce<ops::any>},
-      {"Max", extreme<ops::max, ops::max>},
-      {"Mean", reduce<ops::mean>},
-      {"Min", extreme<ops::min, ops::min>},
-      {"Prod", prod},
-      {"Std", reduce<ops::std>},
-      {"Sum", reduce<ops::sum>},
-      {"Var", reduce<ops::var>},
-      {"LogSoftmax", along_axes<ops::log_softmax>},
-      {"Softmax", along_axes<ops::softmax>},
-      {"Argmax", arg<ops::argmax>},
-      {"Argmin", arg<ops::argmin>},
-      {"Logsumexp", reduce<ops::logsumexp>},
-      {"Argsort", [](X x, C c) -> Tensors { return ops::argsort(x.at(0), c.axis_or_none(-1)); }},
-      {"Cast",
-       [](X x, C c) -> Tensors {
-         return ops::cast(x.at(0), dtype_from_string(c.json.at("dtype").as_string()));
-       }},
-      {"Clip",
-       [](X x, C c) -> Tensors {
-         return ops::clip(x.at(0), literal_tensor(c.json.at("x_min")),
-                          literal_tensor(c.json.at("x_max")));
-       }},
-      {"ConvertToTensor",  // Keras's conversion of a mask
-       [](X x, C c) -> Tensors {
-         const std::optional<DTypeLike> dtype = c.dtype();
-         return dtype ? ops::cast(x.at(0), *dtype) : x.at(0);
-       }},
-      {"CountNonzero", [](X x, C c) -> Tensors { return ops::count_nonzero(x.at(0), c.axes()); }},
-      {"Cumsum",
-       [](X x, C c) -> Tensors {
-         return ops::cumsum(x.at(0), c.maybe("axis"), {.dtype = c.dtype()});
-       }},
-      {"Einsum",
-       [](X x, C c) -> Tensors {
-         return ops::einsum(c.json.at("subscripts").as_string(), x.list);
-       }},
-      {"Elu", [](X x, C c) -> Tensors { return ops::elu(x.at(0), c.number("alpha", 1)); }},
-      {"FullLike", [](X x, C c) -> Tensors { return ops::full_like(x.at(0), x.at(1), c.dtype()); }},
-      {"Gelu", [](X x, C c) -> Tensors { return ops::gelu(x.at(0), c.flag("approximate", true)); }},
-      {"LeakyRelu",
-       [](X x, C c) -> Tensors {
-         return ops::leaky_relu(x.at(0), c.number("negative_slope", 0.2));
-       }},
-      {"OneHot",
-       [](X x, C c) -> Tensors {
-         return ops::one_hot(x.at(0), c.json.at("num_classes").as_int(), c.integer("axis", -1),
-                             c.dtype().value_or(DType::Float32));
-       }},
-      {"OnesLike", [](X x, C c) -> Tensors { return ops::ones_like(x.at(0), c.dtype()); }},
-      {"Round", [](X x, C c) -> Tensors { return ops::round(x.at(0), c.integer("decimals", 0)); }},
-      {"Sort", [](X x, C c) -> Tensors { return ops::sort(x.at(0), c.integer("axis", -1)); }},
-      {"Where", [](X x, C) -> Tensors { return ops::where(x.at(0), x.at(1), x.at(2)); }},
-      {"ZerosLike", [](X x, C c) -> Tensors { return ops::zeros_like(x.at(0), c.dtype()); }},
-  };
-  return table;
+  static const KerasOpTable<WithConfig> made = [] {
+    KerasOpTable<WithConfig> table;
+    table.of("core").add({
+        {"Cast",
+         [](X x, C c) -> Tensors {
+           return ops::cast(x.at(0), dtype_from_string(c.json.at("dtype").as_string()));
+         }},
+        {"ConvertToTensor",  // Keras's conversion of a mask
+         [](X x, C c) -> Tensors {
+           const std::optional<DTypeLike> dtype = c.dtype();
+           return dtype ? ops::cast(x.at(0), *dtype) : x.at(0);
+         }},
+    });
+    table.of("math").add({
+        {"Logsumexp", reduce<ops::logsumexp>},
+    });
+    table.of("nn").add({
+        {"LogSoftmax", along_axes<ops::log_softmax>},
+        {"Softmax", along_axes<ops::softmax>},
+        {"Elu", [](X x, C c) -> Tensors { return ops::elu(x.at(0), c.number("alpha", 1)); }},
+        {"Gelu",
+         [](X x, C c) -> Tensors { return ops::gelu(x.at(0), c.flag("approximate", true)); }},
+        {"LeakyRelu",
+         [](X x, C c) -> Tensors {
+           return ops::leaky_relu(x.at(0), c.number("negative_slope", 0.2));
+         }},
+        {"OneHot",
+         [](X x, C c) -> Tensors {
+           return ops::one_hot(x.at(0), c.json.at("num_classes").as_int(), c.integer("axis", -1),
+                               c.dtype().value_or(DType::Float32));
+         }},
+    });
+    table.of("numpy").add({
+        {"All", reduce<ops::all>},
+        {"Any", reduce<ops::any>},
+        {"Max", extreme<ops::max, ops::max>},
+        {"Mean", reduce<ops::mean>},
+        {"Min", extreme<ops::min, ops::min>},
+        {"Prod", prod},
+        {"Std", reduce<ops::std>},
+        {"Sum", reduce<ops::sum>},
+        {"Var", reduce<ops::var>},
+        {"Argmax", arg<ops::argmax>},
+        {"Argmin", arg<ops::argmin>},
+        {"Argsort", [](X x, C c) -> Tensors { return ops::argsort(x.at(0), c.axis_or_none(-1)); }},
+        {"Clip",
+         [](X x, C c) -> Tensors {
+           return ops::clip(x.at(0), literal_tensor(c.json.at("x_min")),
+                            literal_tensor(c.json.at("x_max")));
+         }},
+        {"CountNonzero", [](X x, C c) -> Tensors { return ops::count_nonzero(x.at(0), c.axes()); }},
+        {"Cumsum",
+         [](X x, C c) -> Tensors {
+           return ops::cumsum(x.at(0), c.maybe("axis"), {.dtype = c.dtype()});
+         }},
+        {"Einsum",
+         [](X x, C c) -> Tensors {
+           return ops::einsum(c.json.at("subscripts").as_string(), x.list);
+         }},
+        {"FullLike",
+         [](X x, C c) -> Tensors { return ops::full_like(x.at(0), x.at(1), c.dtype()); }},
+        {"OnesLike", [](X x, C c) -> Tensors { return ops::ones_like(x.at(0), c.dtype()); }},
+        {"Round",
+         [](X x, C c) -> Tensors { return ops::round(x.at(0), c.integer("decimals", 0)); }},
+        {"Sort", [](X x, C c) -> Tensors { return ops::sort(x.at(0), c.integer("axis", -1)); }},
+        {"Where", [](X x, C) -> Tensors { return ops::where(x.at(0), x.at(1), x.at(2)); }},
+        {"ZerosLike", [](X x, C c) -> Tensors { return ops::zeros_like(x.at(0), c.dtype()); }},
+    });
+    return table;
+  }();
+  return made;
 }
 
 // Ops that rearrange elements.
-const std::map<std::string, WithConfig, std::less<>>& arranging_ops() {
+const KerasOpTable<WithConfig>& arranging_ops() {
   using C = const OpConfig&;
   using X = const Operands&;
-  static const std::map<std::string, WithConfig, std::less<>> table = {
-      {"BroadcastTo",
-       [](X x, C c) -> Tensors {
-         return ops::broadcast_to(x.at(0), c.json.at("shape").as_shape());
-       }},
-      {"Concatenate",
-       [](X x, C c) -> Tensors { return ops::concatenate(x.list, c.integer("axis", 0)); }},
-      {"ExpandDims", [](X x, C c) -> Tensors { return ops::expand_dims(x.at(0), c.axes()); }},
-      {"Flip", [](X x, C c) -> Tensors { return ops::flip(x.at(0), c.axes()); }},
-      {"Moveaxis",
-       [](X x, C c) -> Tensors {
-         return ops::moveaxis(x.at(0), integers_of(c.json.at("source")),
-                              integers_of(c.json.at("destination")));
-       }},
-      {"Pad", pad},
-      {"Repeat",
-       [](X x, C c) -> Tensors {
-         return ops::repeat(x.at(0), integers_of(c.json.at("repeats")), c.maybe("axis"));
-       }},
-      {"Reshape",
-       [](X x, C c) -> Tensors { return ops::reshape(x.at(0), c.json.at("newshape").as_shape()); }},
-      {"Split", [](X x, C c) -> Tensors { return split(x.at(0), c); }},
-      {"Squeeze", [](X x, C c) -> Tensors { return ops::squeeze(x.at(0), c.axes()); }},
-      {"Stack", [](X x, C c) -> Tensors { return ops::stack(x.list, c.integer("axis", 0)); }},
-      {"Swapaxes",
-       [](X x, C c) -> Tensors {
-         return ops::swapaxes(x.at(0), c.json.at("axis1").as_int(), c.json.at("axis2").as_int());
-       }},
-      {"Take", [](X x, C c) -> Tensors { return ops::take(x.at(0), x.at(1), c.maybe("axis")); }},
-      {"TakeAlongAxis",
-       [](X x, C c) -> Tensors { return ops::take_along_axis(x.at(0), x.at(1), c.maybe("axis")); }},
-      {"Transpose",
-       [](X x, C c) -> Tensors {
-         const Json* axes = c.find("axes");
-         return ops::transpose(x.at(0), axes ? axes->as_ints() : std::vector<int64_t>());
-       }},
-      {"Unstack", [](X x, C c) -> Tensors { return ops::unstack(x.at(0), c.integer("axis", 0)); }},
-  };
-  return table;
+  static const KerasOpTable<WithConfig> made = [] {
+    KerasOpTable<WithConfig> table;
+    table.of("core").add({
+        {"Unstack",
+         [](X x, C c) -> Tensors { return ops::unstack(x.at(0), c.integer("axis", 0)); }},
+    });
+    table.of("numpy").add({
+        {"BroadcastTo",
+         [](X x, C c) -> Tensors {
+           return ops::broadcast_to(x.at(0), c.json.at("shape").as_shape());
+         }},
+        {"Concatenate",
+         [](X x, C c) -> Tensors { return ops::concatenate(x.list, c.integer("axis", 0)); }},
+        {"ExpandDims", [](X x, C c) -> Tensors { return ops::expand_dims(x.at(0), c.axes()); }},
+        {"Flip", [](X x, C c) -> Tensors { return ops::flip(x.at(0), c.axes()); }},
+        {"Moveaxis",
+         [](X x, C c) -> Tensors {
+           return ops::moveaxis(x.at(0), integers_of(c.json.at("source")),
+                                integers_of(c.json.at("destination")));
+         }},
+        {"Pad", pad},
+        {"Repeat",
+         [](X x, C c) -> Tensors {
+           return ops::repeat(x.at(0), integers_of(c.json.at("repeats")), c.maybe("axis"));
+         }},
+        {"Reshape",
+         [](X x, C c) -> Tensors {
+           return ops::reshape(x.at(0), c.json.at("newshape").as_shape());
+         }},
+        {"Split", [](X x, C c) -> Tensors { return split(x.at(0), c); }},
+        {"Squeeze", [](X x, C c) -> Tensors { return ops::squeeze(x.at(0), c.axes()); }},
+        {"Stack", [](X x, C c) -> Tensors { return ops::stack(x.list, c.integer("axis", 0)); }},
+        {"Swapaxes",
+         [](X x, C c) -> Tensors {
+           return ops::swapaxes(x.at(0), c.json.at("axis1").as_int(), c.json.at("axis2").as_int());
+         }},
+        {"Take", [](X x, C c) -> Tensors { return ops::take(x.at(0), x.at(1), c.maybe("axis")); }},
+        {"TakeAlongAxis",
+         [](X x, C c) -> Tensors {
+           return ops::take_along_axis(x.at(0), x.at(1), c.maybe("axis"));
+         }},
+        {"Transpose",
+         [](X x, C c) -> Tensors {
+           const Json* axes = c.find("axes");
+           return ops::transpose(x.at(0), axes ? axes->as_ints() : std::vector<int64_t>());
+         }},
+    });
+    return table;
+  }();
+  return made;
+}
+
+// Calls f with each table.
+template <class F>
+void each_table(const F& f) {
+  f(composed_ops());
+  f(unary_ops());
+  f(binary_ops());
+  f(configured_ops());
+  f(arranging_ops());
 }
 
 void require_operands(const Operands& operands, size_t count) {
@@ -294,34 +343,39 @@ void require_operands(const Operands& operands, size_t count) {
 }  // namespace
 
 std::vector<std::string> keras_op_names() {
-  std::vector<std::string> names = composed_op_names();
-  for (const auto& entry : unary_ops()) names.push_back(entry.first);
-  for (const auto& entry : binary_ops()) names.push_back(entry.first);
-  for (const auto& entry : configured_ops()) names.push_back(entry.first);
-  for (const auto& entry : arranging_ops()) names.push_back(entry.first);
-  names.push_back("GetItem");
+  std::vector<std::string> names = {kGetItem};
+  each_table([&](const auto& table) {
+    for (const auto& entry : table.entries()) names.push_back(entry.first);
+  });
   return names;
 }
 
+std::string module_of_keras_op(std::string_view class_name) {
+  std::string module = "numpy";  // GetItem's
+  each_table([&](const auto& table) {
+    if (const auto* entry = table.find(class_name)) module = entry->module;
+  });
+  return "keras.src.ops." + module;
+}
+
 Tensors apply_keras_op(const std::string& class_name, const OpCall& call) {
-  if (class_name == "GetItem") return get_item(call.operand(0, "x"), call.argument(1, "key"));
+  if (class_name == kGetItem) return get_item(call.operand(0, "x"), call.argument(1, "key"));
   const Json* indices = class_name == "Take" ? call.value(1, "indices") : nullptr;
   const bool numbers = indices && indices->is_array();
   const std::vector<Tensor> list =
       numbers ? std::vector<Tensor>{call.operand(0, "x"), Tensor::from(indices->as_ints())}
               : call.flat();
   const Operands operands{class_name, list};
-  if (const auto it = unary_ops().find(class_name); it != unary_ops().end()) {
+  if (const auto* unary = unary_ops().find(class_name)) {
     require_operands(operands, 1);
-    return it->second(list[0]);
+    return unary->apply(list[0]);
   }
-  if (const auto it = binary_ops().find(class_name); it != binary_ops().end()) {
+  if (const auto* binary = binary_ops().find(class_name)) {
     require_operands(operands, 2);
-    return it->second(list[0], list[1]);
+    return binary->apply(list[0], list[1]);
   }
   for (const auto* table : {&configured_ops(), &arranging_ops()}) {
-    const auto it = table->find(class_name);
-    if (it != table->end()) return it->second(operands, call);
+    if (const auto* configured = table->find(class_name)) return configured->apply(operands, call);
   }
   raise<Unimplemented>("The op '{}' isn't implemented for models in files.{}", class_name,
                        did_you_mean(class_name, keras_op_names()));

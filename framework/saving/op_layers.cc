@@ -9,88 +9,84 @@ namespace {
 
 // ---- to files ----
 
-struct KerasName {
-  const char* module;  // within keras.src.ops
-  const char* class_name;
-};
-
-const std::map<std::string, KerasName, std::less<>>& keras_ops() {
-  static const std::map<std::string, KerasName, std::less<>> table = {
-      {"abs", {"numpy", "Absolute"}},
-      {"acos", {"numpy", "Arccos"}},
-      {"add", {"numpy", "Add"}},
-      {"argmax", {"numpy", "Argmax"}},
-      {"argmin", {"numpy", "Argmin"}},
-      {"argsort", {"numpy", "Argsort"}},
-      {"asin", {"numpy", "Arcsin"}},
-      {"atan", {"numpy", "Arctan"}},
-      {"atan2", {"numpy", "Arctan2"}},
-      {"broadcast_to", {"numpy", "BroadcastTo"}},
-      {"cast", {"core", "Cast"}},
-      {"ceil", {"numpy", "Ceil"}},
-      {"concatenate", {"numpy", "Concatenate"}},
-      {"cos", {"numpy", "Cos"}},
-      {"cosh", {"numpy", "Cosh"}},
-      {"cumsum", {"numpy", "Cumsum"}},
-      {"divide", {"numpy", "TrueDivide"}},
-      {"equal", {"numpy", "Equal"}},
-      {"erf", {"math", "Erf"}},
-      {"erf_inv", {"math", "Erfinv"}},
-      {"exp", {"numpy", "Exp"}},
-      {"exp2", {"numpy", "Exp2"}},
-      {"expm1", {"numpy", "Expm1"}},
-      {"floor", {"numpy", "Floor"}},
-      {"floor_divide", {"numpy", "FloorDivide"}},
-      {"gather", {"numpy", "Take"}},
-      {"greater", {"numpy", "Greater"}},
-      {"greater_equal", {"numpy", "GreaterEqual"}},
-      {"is_finite", {"numpy", "Isfinite"}},
-      {"is_inf", {"numpy", "Isinf"}},
-      {"is_nan", {"numpy", "Isnan"}},
-      {"less", {"numpy", "Less"}},
-      {"less_equal", {"numpy", "LessEqual"}},
-      {"log", {"numpy", "Log"}},
-      {"log1p", {"numpy", "Log1p"}},
-      {"log_softmax", {"nn", "LogSoftmax"}},
-      {"logical_and", {"numpy", "LogicalAnd"}},
-      {"logical_not", {"numpy", "LogicalNot"}},
-      {"logical_or", {"numpy", "LogicalOr"}},
-      {"logical_xor", {"numpy", "LogicalXor"}},
-      {"matmul", {"numpy", "Matmul"}},
-      {"maximum", {"numpy", "Maximum"}},
-      {"minimum", {"numpy", "Minimum"}},
-      {"mod", {"numpy", "Mod"}},
-      {"multiply", {"numpy", "Multiply"}},
-      {"negate", {"numpy", "Negative"}},
-      {"not_equal", {"numpy", "NotEqual"}},
-      {"one_hot", {"nn", "OneHot"}},
-      {"pad", {"numpy", "Pad"}},
-      {"power", {"numpy", "Power"}},
-      {"reciprocal", {"numpy", "Reciprocal"}},
-      {"reduce_max", {"numpy", "Max"}},
-      {"reduce_min", {"numpy", "Min"}},
-      {"reduce_prod", {"numpy", "Prod"}},
-      {"reduce_sum", {"numpy", "Sum"}},
-      {"relu", {"nn", "Relu"}},
-      {"reshape", {"numpy", "Reshape"}},
-      {"reverse", {"numpy", "Flip"}},
-      {"round", {"numpy", "Round"}},
-      {"rsqrt", {"math", "Rsqrt"}},
-      {"select", {"numpy", "Where"}},
-      {"sigmoid", {"nn", "Sigmoid"}},
-      {"sign", {"numpy", "Sign"}},
-      {"sin", {"numpy", "Sin"}},
-      {"sinh", {"numpy", "Sinh"}},
-      {"slice", {"numpy", "GetItem"}},
-      {"softmax", {"nn", "Softmax"}},
-      {"sqrt", {"numpy", "Sqrt"}},
-      {"square", {"numpy", "Square"}},
-      {"stop_gradient", {"core", "StopGradient"}},
-      {"subtract", {"numpy", "Subtract"}},
-      {"take_along_axis", {"numpy", "TakeAlongAxis"}},
-      {"tan", {"numpy", "Tan"}},
-      {"tanh", {"numpy", "Tanh"}},
-      {"transpose", {"numpy", "Transpose"}},
+// Keras's classes, by op.
+const std::map<std::string, const char*, std::less<>>& keras_classes() {
+  static const std::map<std::string, const char*, std::less<>> table = {
+      {"abs", "Absolute"},
+      {"acos", "Arccos"},
+      {"add", "Add"},
+      {"argmax", "Argmax"},
+      {"argmin", "Argmin"},
+      {"argsort", "Argsort"},
+      {"asin", "Arcsin"},
+      {"atan", "Arctan"},
+      {"atan2", "Arctan2"},
+      {"broadcast_to", "BroadcastTo"},
+      {"cast", "Cast"},
+      {"ceil", "Ceil"},
+      {"concatenate", "Concatenate"},
+      {"cos", "Cos"},
+      {"cosh", "Cosh"},
+      {"cumsum", "Cumsum"},
+      {"divide", "TrueDivide"},
+      {"equal", "Equal"},
+      {"erf", "Erf"},
+      {"erf_inv", "Erfinv"},
+      {"exp", "Exp"},
+      {"exp2", "Exp2"},
+      {"expm1", "Expm1"},
+      {"floor", "Floor"},
+      {"floor_divide", "FloorDivide"},
+      {"gather", "Take"},
+      {"greater", "Greater"},
+      {"greater_equal", "GreaterEqual"},
+      {"is_finite", "Isfinite"},
+      {"is_inf", "Isinf"},
+      {"is_nan", "Isnan"},
+      {"less", "Less"},
+      {"less_equal", "LessEqual"},
+      {"log", "Log"},
+      {"log1p", "Log1p"},
+      {"log_softmax", "LogSoftmax"},
+      {"logical_and", "LogicalAnd"},
+      {"logical_not", "LogicalNot"},
+      {"logical_or", "LogicalOr"},
+      {"logical_xor", "LogicalXor"},
+      {"matmul", "Matmul"},
+      {"maximum", "Maximum"},
+      {"minimum", "Minimum"},
+      {"mod", "Mod"},
+      {"multiply", "Multiply"},
+      {"negate", "Negative"},
+      {"not_equal", "NotEqual"},
+      {"one_hot", "OneHot"},
+      {"pad", "Pad"},
+      {"power", "Power"},
+      {"reciprocal", "Reciprocal"},
+      {"reduce_max", "Max"},
+      {"reduce_min", "Min"},
+      {"reduce_prod", "Prod"},
+      {"reduce_sum", "Sum"},
+      {"relu", "Relu"},
+      {"reshape", "Reshape"},
+      {"reverse", "Flip"},
+      {"round", "Round"},
+      {"rsqrt", "Rsqrt"},
+      {"select", "Where"},
+      {"sigmoid", "Sigmoid"},
+      {"sign", "Sign"},
+      {"sin", "Sin"},
+      {"sinh", "Sinh"},
+      {"slice", "GetItem"},
+      {"softmax", "Softmax"},
+      {"sqrt", "Sqrt"},
+      {"square", "Square"},
+      {"stop_gradient", "StopGradient"},
+      {"subtract", "Subtract"},
+      {"take_along_axis", "TakeAlongAxis"},
+      {"tan", "Tan"},
+      {"tanh", "Tanh"},
+      {"transpose", "Transpose"},
   };
   return table;
 }
@@ -182,26 +178,26 @@ Json slices(const Attributes& attributes) {
 
 Json serialize_op(const OpLayer& layer) {
   const std::string& op = layer.op().name;
-  const auto entry = keras_ops().find(op);
-  if (entry == keras_ops().end()) raise_unsaved(layer);
-  KerasName keras = entry->second;
+  const auto entry = keras_classes().find(op);
+  if (entry == keras_classes().end()) raise_unsaved(layer);
+  std::string class_name = entry->second;
   const bool extreme = op == "reduce_max" || op == "reduce_min";
   if (extreme && layer.output()[0].dtype() == DType::Bool) {
-    keras.class_name = op == "reduce_max" ? "Any" : "All";
+    class_name = op == "reduce_max" ? "Any" : "All";
   }
   Json config = Json::object({{"name", layer.name()}});
   if (const std::string subscripts = transposed_product(layer); !subscripts.empty()) {
-    keras.class_name = "Einsum";
+    class_name = "Einsum";
     config.set("subscripts", subscripts);
   } else if (!set_special(layer, config)) {
     for (const auto& [key, value] : layer.attributes().entries()) {
       config.set(keras_key(op, key), keras_value(layer, value));
     }
   }
-  return Json::object({{"module", std::string("keras.src.ops.") + keras.module},
-                       {"class_name", keras.class_name},
+  return Json::object({{"module", module_of_keras_op(class_name)},
+                       {"class_name", class_name},
                        {"config", std::move(config)},
-                       {"registered_name", keras.class_name}});
+                       {"registered_name", class_name}});
 }
 
 Json::Array op_arguments(const OpLayer& layer, Json::Array operands) {

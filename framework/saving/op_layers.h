@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "framework/core/json.h"
@@ -18,5 +19,7 @@ Json::Array op_arguments(const OpLayer& layer, Json::Array operands);
 
 // The supported ops, by Keras's class names.
 std::vector<std::string> keras_op_names();
+// The module of one of them: "keras.src.ops.nn".
+std::string module_of_keras_op(std::string_view class_name);
 
 }  // namespace cornu

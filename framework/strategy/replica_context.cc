@@ -3,26 +3,13 @@
 
 #include <algorithm>
 
+#include "framework/graph/reduce_op.h"
 #include "framework/graph/replica.h"
 #include "framework/ops/ops.h"
 #include "framework/strategy/strategy.h"
 
 namespace cornu {
 namespace {
-
-const char* reduce_name(ReduceOp op) {
-  switch (op) {
-    case ReduceOp::Sum:
-      return "sum";
-    case ReduceOp::Mean:
-      return "mean";
-    case ReduceOp::Min:
-      return "min";
-    case ReduceOp::Max:
-      return "max";
-  }
-  return "sum";
-}
 
 bool is_cross_replica() { return has_strategy() && !current_replica(); }
 
@@ -87,7 +74,7 @@ std::vector<Tensor> ReplicaContext::all_reduce(ReduceOp op,
   std::vector<Tensor> summable;
   for (const Tensor& value : values) summable.push_back(operand_of_reduction(op, value));
   if (replicas_ == 1) return summable;
-  return ops::all_reduce(summable, reduce_name(op));
+  return ops::all_reduce(summable, name_of(op));
 }
 
 namespace {

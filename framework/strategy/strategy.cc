@@ -10,6 +10,7 @@
 
 #include "framework/core/per_thread.h"
 #include "framework/graph/dispatch.h"
+#include "framework/graph/reduce_op.h"
 #include "framework/ops/ops.h"
 #include "framework/strategy/exchange_tensors.h"
 #include "framework/strategy/scheduled_step.h"
@@ -92,20 +93,6 @@ auto told_to_others(StrategyImpl& strategy, const std::string& before, const Bod
 
 constexpr char kCantReduce[] = "can't reduce its values";
 constexpr char kCantGather[] = "can't gather its values";
-
-const char* name_of(ReduceOp op) {
-  switch (op) {
-    case ReduceOp::Sum:
-      return "sum";
-    case ReduceOp::Mean:
-      return "mean";
-    case ReduceOp::Min:
-      return "minimum";
-    case ReduceOp::Max:
-      return "maximum";
-  }
-  return "unknown";
-}
 
 // The replicas' values reduced along an axis, to be reduced further over the replicas.
 struct Parts {

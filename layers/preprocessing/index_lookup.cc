@@ -461,10 +461,9 @@ SavedParts::Assets IndexLookup<Token>::saved_assets() const {
   for (const Token& token : vocabulary()) {
     if constexpr (kOfText<Token>) {
       check<FailedPrecondition>(
-          token.find('\n') == std::string::npos,
+          token.find_first_of("\n\r") == std::string::npos,  // readers take both for line ends
           "{}: the token {} has a line's end, and the file of a vocabulary has a line for each. "
-          "Give "
-          "the vocabulary when the layer is made: then it is a list in the config.",
+          "Give the vocabulary when the layer is made: then it is a list in the config.",
           settings_.label, shown(token));
     }
     text += text_of(token) + '\n';

@@ -23,6 +23,7 @@ GROUPS = {
     "activations": "golden_activations",
     "ops": "golden_ops",
     "op_models": "golden_op_models",
+    "op_modules": "golden_op_modules",
     "layer_orders": "golden_layer_orders",
     "surface": "golden_surface",
     "namespaces": "golden_namespaces",

@@ -124,12 +124,17 @@ TEST_CASE("lists are in the config, and lines can't be tokens") {
   save(layers::StringLookup({.vocabulary = {"a\nb"}}));
   CHECK_FALSE(ArchiveReader(path).contains(kWordsFile));
   CHECK(lookup_in(load_model(path)).get_vocabulary(false) == std::vector<std::string>{"a\nb"});
-  const layers::StringLookup lookup({.name = "l"});
-  lookup.set_vocabulary({"a\nb"});
+  const auto refusal = [&](const char* token) {
+    const layers::StringLookup lookup({.name = "l"});
+    lookup.set_vocabulary({token});
+    return message_of<FailedPrecondition>([&] { save(lookup); });
+  };
   CHECK(contains(
-      message_of<FailedPrecondition>([&] { save(lookup); }),
+      refusal("a\nb"),
       "StringLookup 'l': the token 'a\\x0ab' has a line's end, and the file of a vocabulary "
       "has a line for each. Give the vocabulary when the layer is made"));
+  // Of lines of Windows: it would be read as "yes".
+  CHECK(contains(refusal("yes\r"), "the token 'yes\\x0d' has a line's end"));
 }
 
 TEST_CASE("vocabularies that are missing, or don't fit") {

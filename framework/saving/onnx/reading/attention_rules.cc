@@ -96,7 +96,7 @@ Tensor attended(NodeReader& n, const Heads& q, const Heads& k, const Heads& v, c
     y = attended_below_cap(q, k, v, how);
   } else {
     const Tensor query = how.scale == 1 ? q.x : ops::multiply(q.x, how.scale);
-    y = n.keras_op("nn", "DotProductAttention", Json::object({{"is_causal", false}}),
+    y = n.keras_op("DotProductAttention", Json::object({{"is_causal", false}}),
                    {query, k.x, v.x, how.bias, how.mask})
             .single();
   }

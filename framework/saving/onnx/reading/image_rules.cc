@@ -310,7 +310,7 @@ int64_t block_of(NodeReader& n, const Tensor& x) {
 
 Tensor with_blocks(NodeReader& n, const char* class_name, const Tensor& x, int64_t block) {
   const Json config = Json::object({{"block_size", block}, {"data_format", "channels_first"}});
-  return n.keras_op("nn", class_name, config, {x}).single();
+  return n.keras_op(class_name, config, {x}).single();
 }
 
 void read_depth_to_space(NodeReader& n) {

@@ -2,6 +2,7 @@
 #include "framework/saving/onnx/reading/importer.h"
 
 #include <algorithm>
+#include <exception>
 #include <map>
 #include <new>
 #include <set>
@@ -35,19 +36,7 @@ constexpr uint64_t kMultiplicationsOfByte = 16;  // as slow as computing with a 
 
 // Throws an error of the same type with `place` prepended.
 [[noreturn]] void rethrow_at(const std::string& place, const Error& error) {
-  const std::string text = fmt::format("{}: {}", place, error.what());
-  switch (error.code()) {
-    case StatusCode::Unimplemented:
-      throw Unimplemented(text);
-    case StatusCode::ResourceExhausted:
-      throw ResourceExhausted(text);
-    case StatusCode::DataLoss:
-      throw DataLoss(text);
-    case StatusCode::Internal:
-      throw Internal(text);
-    default:
-      throw InvalidArgument(text);
-  }
+  std::rethrow_exception(error.with_text(fmt::format("{}: {}", place, error.what())));
 }
 
 class Importer : public ModelReader {

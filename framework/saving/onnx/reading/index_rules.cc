@@ -97,7 +97,7 @@ void give_scattered(NodeReader& n, const Tensor& x, const Tensor& indices, const
   const std::string reduction = n.choice("reduction", {"none", "add", "mul", "max", "min"});
   Json config = Json::object();
   if (reduction != "none") config.set("reduction", reduction);
-  n.give(n.keras_op("core", "ScatterUpdate", std::move(config), {x, indices, updates}).single());
+  n.give(n.keras_op("ScatterUpdate", std::move(config), {x, indices, updates}).single());
 }
 
 // The size of an axis, which may be open, as a vector with one element.

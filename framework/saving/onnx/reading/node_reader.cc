@@ -288,12 +288,10 @@ Tensors NodeReader::layer(const std::string& class_name, Json config, const Tens
   return result;
 }
 
-Tensors NodeReader::keras_op(const char* module, const char* class_name, Json config,
+Tensors NodeReader::keras_op(const char* class_name, Json config,
                              const std::vector<Tensor>& operands) {
-  const auto op = KerasOp::of(Json::object({{"module", std::string("keras.src.ops.") + module},
-                                            {"class_name", class_name},
-                                            {"config", std::move(config)}}),
-                              operands);
+  const auto op = KerasOp::of(
+      Json::object({{"class_name", class_name}, {"config", std::move(config)}}), operands);
   std::vector<Tensor> placeholders;
   for (const Tensor& operand : operands) {
     if (operand.defined() && is_placeholder(operand)) placeholders.push_back(operand);

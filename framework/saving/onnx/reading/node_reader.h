@@ -139,8 +139,7 @@ class NodeReader {
   Tensors layer(const std::string& class_name, Json config, const Tensors& inputs,
                 const NamedWeights& weights = {}, const std::string& part = "");
   // Applies one of Keras's composed ops as a single node.
-  Tensors keras_op(const char* module, const char* class_name, Json config,
-                   const std::vector<Tensor>& operands);
+  Tensors keras_op(const char* class_name, Json config, const std::vector<Tensor>& operands);
   // Returns the same elements with other sizes.
   Tensor reshaped(const Tensor& x, const Sizes& to);
   // Returns 0, 1, 2 … as one axis of a shape, of this rank.

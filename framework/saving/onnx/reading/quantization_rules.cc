@@ -127,7 +127,7 @@ Tensor convolution_of_integers(NodeReader& n, const Tensor& x, const Tensor& x_z
   // Keras on TensorFlow convolves no integers, and channels last only; these sums are exact.
   const auto exact = [](const Tensor& x) { return ops::cast(x, DType::Float64); };
   const Tensor y =
-      ops::moveaxis(n.keras_op("nn", "Conv", config, {exact(rows), exact(kernel)}).single(), -1, 1);
+      ops::moveaxis(n.keras_op("Conv", config, {exact(rows), exact(kernel)}).single(), -1, 1);
   return ops::cast(y, DType::Int32);
 }
 

@@ -82,8 +82,7 @@ void read_top_k(NodeReader& n) {
   const bool last = axis == x.rank() - 1;
   if (n.integer("largest", 1) != 0) {
     const Tensor moved = last ? x : ops::moveaxis(x, axis, -1);
-    const Tensors best =
-        n.keras_op("math", "TopK", Json::object({{"k", k}, {"sorted", true}}), {moved});
+    const Tensors best = n.keras_op("TopK", Json::object({{"k", k}, {"sorted", true}}), {moved});
     const auto back = [&](const Tensor& y) { return last ? y : ops::moveaxis(y, -1, axis); };
     return n.give_all({back(best[0]), ops::cast(back(best[1]), DType::Int64)});
   }

@@ -489,7 +489,7 @@ void read_slice(NodeReader& n) {
 void read_trilu(NodeReader& n) {
   const int64_t k = n.whole_number(1, 0);
   const char* name = n.integer("upper", 1) != 0 ? "Triu" : "Tril";
-  n.give(n.keras_op("numpy", name, Json::object({{"k", k}}), {n.in()}).single());
+  n.give(n.keras_op(name, Json::object({{"k", k}}), {n.in()}).single());
 }
 
 const Rule kRulesOfShapes[] = {
