@@ -6,8 +6,8 @@
 
 namespace cornu {
 
-// Registers the vjp of "lstm_grad", and the vjp of the gates of "lstm", which the gradient of
-// "lstm_grad" needs: both are those of the same computation done step by step.
+// Registers the vjps of "lstm_grad" and "gru_grad", and those of the results of "lstm" and "gru"
+// that the gradients of these need: all are those of the same computation done step by step.
 void register_recurrent_vjps(OpRegistry& registry);
 
 }  // namespace cornu

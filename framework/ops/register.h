@@ -27,8 +27,13 @@
 //   softmax_cross_entropy(logits, targets) -> loss, probabilities;
 //   sparse_softmax_cross_entropy(logits, labels: integers) {ignore_class: INT64_MIN for none} ->
 //     the same outputs.
-// Recurrent, float32: lstm(inputs, h, c, recurrent_kernel) {reverse} -> h of all steps, c of all,
-//   gates; lstm_grad(gates, c of all, c, recurrent_kernel, dh, dc) {reverse} -> dinputs, dh, dc.
+// Recurrent, float32; mask: bool, where it is false a row keeps its state, and gates are 0:
+//   lstm(inputs, h, c, recurrent_kernel, [mask]) {reverse} -> h of all steps, c of all, gates;
+//   lstm_grad(gates, c of all, c, recurrent_kernel, dh, dc, [mask]) {reverse} -> dinputs, dh, dc;
+//   gru(inputs, h, recurrent_kernel, recurrent_bias, [mask]) {reverse} -> h of all, gates, the
+//     candidates' products: of h and the kernel, plus the bias;
+//   gru_grad(gates, h of all, h, recurrent_kernel, dh, products, [mask]) {reverse} -> dinputs, dh,
+//     dproducts (of all gates).
 // Attention: attention(query, key, value, [bias], [mask: bool]) {scale, causal, bias, mask: given?}
 //     -> output, statistics (batch, heads, T, 2): each row's largest score, and the sum of the
 //     exponentials of the scores minus it; attention_grad(query, key, value, output, statistics,

@@ -60,6 +60,17 @@ class GRUCellLayer : public RecurrentCell<GRUCellOptions> {
     return {next, next};
   }
 
+  std::vector<Tensor> advance_all(const Tensor& projected, const std::vector<Tensor>& states,
+                                  const StepConstants& constants,
+                                  const ops::RecurrenceOptions& options) const override {
+    if (!options_.reset_after || !has_op(projected, constants)) return {};
+    const Tensor added =
+        bias().defined() ? compute(bias())(1) : ops::zeros({columns()}, projected.dtype());
+    const ops::GruResult result =
+        ops::gru(projected, states.at(0), constants.weights.at(0), added, options);
+    return {result.outputs, result.h};
+  }
+
  protected:
   Shape bias_shape() const override {
     return options_.reset_after ? Shape({2, columns()}) : Shape({columns()});

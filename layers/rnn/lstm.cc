@@ -50,14 +50,10 @@ class LSTMCellLayer : public RecurrentCell<LSTMCellOptions> {
 
   std::vector<Tensor> advance_all(const Tensor& projected, const std::vector<Tensor>& states,
                                   const StepConstants& constants,
-                                  bool go_backwards) const override {
-    const bool plain = options_.activation.name() == "tanh" &&
-                       options_.recurrent_activation.name() == "sigmoid" &&
-                       constants.recurrent_masks.empty();
-    if (!plain || projected.dtype() != DType::Float32 || projected.dim(0) == 0) return {};
+                                  const ops::RecurrenceOptions& options) const override {
+    if (!has_op(projected, constants)) return {};
     const ops::LstmResult result =
-        ops::lstm(projected, states.at(0), states.at(1), constants.weights.at(0),
-                  {.go_backwards = go_backwards});
+        ops::lstm(projected, states.at(0), states.at(1), constants.weights.at(0), options);
     return {result.outputs, result.h, result.c};
   }
 

@@ -204,6 +204,13 @@ class RecurrentCell : public KerasLayerOf<Options>, public SteppedCell {
     return ops::matmul(masked, constants.weights.at(gate));
   }
 
+  // Whether an op for a whole sequence computes such steps: it has the default activations.
+  bool has_op(const Tensor& projected, const StepConstants& constants) const {
+    return options_.activation.name() == "tanh" &&
+           options_.recurrent_activation.name() == "sigmoid" && constants.recurrent_masks.empty() &&
+           projected.dtype() == DType::Float32 && projected.dim(0) > 0;
+  }
+
   const Variable& bias() const { return bias_; }
 
  private:

@@ -73,17 +73,22 @@ void RecurrentLayer::zero_states() const {
   for (const Variable& state : states_) state.assign(ops::zeros_like(state.value()));
 }
 
+struct RecurrentLayer::Start {
+  std::vector<Tensor> states;
+  bool given;  // otherwise they are the cell's own
+};
+
 // The states before the first step: those passed by the caller, those of the last call, or the
 // cell's.
-std::vector<Tensor> RecurrentLayer::first_states(const Tensors& inputs, const Tensor& step_input,
-                                                 const RNNCell& cell) const {
+RecurrentLayer::Start RecurrentLayer::first_states(const Tensors& inputs, const Tensor& step_input,
+                                                   const RNNCell& cell) const {
   std::vector<Tensor> states = cell.get_initial_state(step_input);
   std::vector<Tensor> given;
   for (size_t i = 1; i < inputs.size(); ++i) given.push_back(inputs[i]);
   if (given.empty()) {
     for (const Variable& state : states_) given.push_back(state.value());
   }
-  if (given.empty()) return states;
+  if (given.empty()) return {states, false};
   require(given.size() == states.size(), "expected {} initial states, got {}.", states.size(),
           given.size());
   for (size_t i = 0; i < states.size(); ++i) {
@@ -92,7 +97,7 @@ std::vector<Tensor> RecurrentLayer::first_states(const Tensors& inputs, const Te
             states_.empty() ? "" : " A stateful layer keeps the batch size that it was built for.");
     states[i] = ops::cast(given[i], states[i].dtype());
   }
-  return states;
+  return {states, true};
 }
 
 struct RecurrentLayer::Ran {
@@ -109,7 +114,7 @@ Tensor initial_output(const std::vector<Tensor>& states, const SteppedCell& cell
   return ops::zeros(shape, dtype);
 }
 
-// `now` where the step's mask (batch, …) is true, otherwise `before`.
+// `now` where the mask (batch, …) of a step, or (time, batch) of all, is true, otherwise `before`.
 Tensor masked(const Tensor& mask, const Tensor& now, const Tensor& before) {
   Tensor wide = mask;
   while (wide.rank() < now.rank()) wide = ops::expand_dims(wide, -1);
@@ -118,21 +123,48 @@ Tensor masked(const Tensor& mask, const Tensor& now, const Tensor& before) {
 
 }  // namespace
 
-RecurrentLayer::Ran RecurrentLayer::run(const Tensor& x, std::vector<Tensor> states,
+RecurrentLayer::Ran RecurrentLayer::run(const Tensor& x, const Start& start,
                                         const SteppedCell& cell,
                                         const StepConstants& constants) const {
-  const bool has_mask = x.mask().defined();
-  if (!has_mask && !loop_.unroll) {
-    const Tensor projected = cell.project(with_time_swapped(x), constants);
-    std::vector<Tensor> all = cell.advance_all(projected, states, constants, loop_.go_backwards);
-    if (!all.empty()) {
-      const Tensor outputs = loop_.go_backwards ? ops::flip(all[0], 0) : all[0];
-      return {all[1], outputs, {all.begin() + 1, all.end()}};
-    }
+  const Tensor projected = cell.project(with_time_swapped(x), constants);
+  Tensor mask;
+  if (x.mask().defined()) mask = with_time_swapped(ops::cast(x.mask(), DType::Bool));
+  if (!loop_.unroll && (!mask.defined() || mask.rank() == 2)) {
+    const std::vector<Tensor> all = cell.advance_all(
+        projected, start.states, constants, {.go_backwards = loop_.go_backwards, .mask = mask});
+    if (!all.empty()) return run_at_once(all, mask, !start.given);
   }
+  return run_steps(projected, mask, start.states, cell, constants);
+}
+
+// `all`: what advance_all returned. A masked step's output isn't the state, but that of the step
+// before, and zeros at first; these differ unless the states start `from_zeros`.
+RecurrentLayer::Ran RecurrentLayer::run_at_once(const std::vector<Tensor>& all, const Tensor& mask,
+                                                bool from_zeros) const {
+  Ran ran{all[1], all[0], {all.begin() + 1, all.end()}};
+  if (mask.defined() && (loop_.zero_output_for_mask || !from_zeros)) {
+    Tensor has_output = mask;
+    if (!loop_.zero_output_for_mask) {
+      const Tensor steps = ops::cast(mask, DType::Int32);
+      has_output = ops::cumsum(steps, 0, {.reverse = loop_.go_backwards}) > 0;
+    }
+    const auto outputs_of = [](const Tensor& where, const Tensor& states) {
+      return masked(where, states, ops::zeros_like(states));
+    };
+    if (loop_.return_sequences) ran.outputs = outputs_of(has_output, ran.outputs);
+    ran.last = outputs_of(has_output(loop_.go_backwards ? 0 : -1), ran.last);
+  }
+  if (loop_.go_backwards) ran.outputs = ops::flip(ran.outputs, 0);
+  return ran;
+}
+
+RecurrentLayer::Ran RecurrentLayer::run_steps(const Tensor& projected, const Tensor& mask,
+                                              std::vector<Tensor> states, const SteppedCell& cell,
+                                              const StepConstants& constants) const {
+  const bool has_mask = mask.defined();
   const bool carries_output = has_mask || !loop_.return_sequences;
-  std::vector<Tensor> xs = {cell.project(with_time_swapped(x), constants)};
-  if (has_mask) xs.push_back(with_time_swapped(ops::cast(x.mask(), DType::Bool)));
+  std::vector<Tensor> xs = {projected};
+  if (has_mask) xs.push_back(mask);
   if (carries_output) {
     states.insert(states.begin(), initial_output(states, cell, cell_.get().compute_dtype()));
   }

@@ -62,10 +62,13 @@ class RecurrentLayer : public KerasLayer {
 
  private:
   struct Ran;
-  Ran run(const Tensor& x, std::vector<Tensor> states, const SteppedCell& cell,
+  struct Start;
+  Ran run(const Tensor& x, const Start& start, const SteppedCell& cell,
           const StepConstants& constants) const;
-  std::vector<Tensor> first_states(const Tensors& inputs, const Tensor& step_input,
-                                   const RNNCell& cell) const;
+  Ran run_at_once(const std::vector<Tensor>& all, const Tensor& mask, bool from_zeros) const;
+  Ran run_steps(const Tensor& projected, const Tensor& mask, std::vector<Tensor> states,
+                const SteppedCell& cell, const StepConstants& constants) const;
+  Start first_states(const Tensors& inputs, const Tensor& step_input, const RNNCell& cell) const;
 
   LayerHandle cell_;
   LoopOptions loop_;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "framework/model/layer.h"
+#include "framework/ops/recurrent.h"
 #include "layers/rnn/rnn_cell.h"
 
 namespace cornu::layers {
@@ -39,10 +40,12 @@ class SteppedCell : public RNNCell {
   virtual std::vector<Tensor> advance(const Tensor& projected, const std::vector<Tensor>& states,
                                       const StepConstants& constants) const = 0;
 
-  // Runs all steps as a single op, if the cell has one for such constants: returns the outputs in
-  // the order of `projected` (time, batch, …), then the final states. Empty if there is none.
+  // Runs all steps as a single op, if the cell has one for such constants: returns the first state
+  // after each step in the order of `projected` (time, batch, …), which is the cell's output unless
+  // the step is masked; then the final states. Empty if there is no such op.
   virtual std::vector<Tensor> advance_all(const Tensor&, const std::vector<Tensor>&,
-                                          const StepConstants&, bool /*go_backwards*/) const {
+                                          const StepConstants&,
+                                          const ops::RecurrenceOptions&) const {
     return {};
   }
 

@@ -90,6 +90,40 @@ def of_class(cls, states, case):
     yield case(f"{name}_stateful", lambda: cls(6, stateful=True, return_state=True), X)
 
 
+# Beyond of_class: masks together with initial states, in both directions, and of both directions.
+def masked_cases(cls, case):
+    name = cls.__name__.lower()
+    states = 2 if cls is layers.LSTM else 1
+    for backwards in [False, True]:
+        for zeros in [False, True]:
+            for sequences in [False, True]:
+                loop = {
+                    "go_backwards": backwards,
+                    "zero_output_for_mask": zeros,
+                    "return_sequences": sequences,
+                    "return_state": True,
+                }
+                yield case(
+                    f"{name}_initial_masked_{backwards}_{zeros}_{sequences}".lower(),
+                    lambda loop=loop: cls(6, **loop),
+                    X,
+                    *[(3, 6)] * states,
+                    names=["sequences"] + ["initial_state"] * states,
+                    mask=DARK,
+                )
+    for sequences in [False, True]:
+        yield case(
+            f"{name}_bidirectional_masked_{sequences}".lower(),
+            lambda sequences=sequences: layers.Bidirectional(cls(6, return_sequences=sequences)),
+            X,
+            mask=DARK,
+        )
+    yield case(f"{name}_stateful_masked", lambda: cls(6, stateful=True, return_state=True), X,
+               mask=MASK)
+    yield case(f"{name}_one_step_masked", lambda: cls(6, return_sequences=True), (3, 1, 5),
+               mask=MASK[:, :1])
+
+
 def cases(case):
     yield from of_class(layers.SimpleRNN, 1, case)
     yield from of_class(layers.LSTM, 2, case)
@@ -122,6 +156,8 @@ def cases(case):
                 X,
                 mask=MASK,
             )
+    for cls in [layers.LSTM, layers.GRU]:
+        yield from masked_cases(cls, case)
     yield case(
         "bidirectional_states",
         lambda: layers.Bidirectional(layers.GRU(6, return_state=True), name="both"),

@@ -125,8 +125,9 @@ TEST_CASE("layers of the golden files in onnxruntime") {
   CHECK(cases.count() > 600);
   CHECK(report.classes.size() == 93);
   // Stateful layers need a known batch size, which this test's Input doesn't have.
-  REQUIRE(report.refused.size() == 3);
-  for (const auto& [name, text] : report.refused) CHECK(name.ends_with("_stateful"));
+  REQUIRE(report.refused.size() == 5);
+  for (const auto& [name, text] : report.refused)
+    CHECK(name.find("_stateful") != std::string::npos);
   CHECK(cases.check());
 }
 

@@ -78,7 +78,7 @@ void register_matmul_kernels(KernelTable& table);
 void register_attention_kernels(KernelTable& table);
 void register_conv_kernels(KernelTable& table);
 void register_pooling_kernels(KernelTable& table);
-void register_recurrent_kernels(KernelTable& table);  // lstm
+void register_recurrent_kernels(KernelTable& table);  // lstm, gru
 void register_fft_kernels(KernelTable& table);        // fft, rfft
 void register_shape_kernels(KernelTable& table);      // reshape, transpose, concat, slice, pad, …
 void register_index_kernels(KernelTable& table);      // gather, scatter_add, one_hot, iota

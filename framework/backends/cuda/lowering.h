@@ -160,7 +160,7 @@ void register_index(LoweringTable& table);    // gather, scatter_add, one_hot, i
 void register_segment(LoweringTable& table);  // segment_reduce
 void register_random(LoweringTable& table);   // all random ops
 void register_attention(LoweringTable& table);
-void register_recurrent(LoweringTable& table);  // lstm
+void register_recurrent(LoweringTable& table);  // lstm, gru
 void register_fft(LoweringTable& table);
 void register_linalg(LoweringTable& table);  // lu, cholesky, qr, triangular_solve, eigh, svd
 

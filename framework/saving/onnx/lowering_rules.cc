@@ -160,19 +160,43 @@ TensorList lower_custom_gradient(const TensorList& in, const Attributes& attribu
   return {in.begin(), in.begin() + attributes.get_int("outputs")};
 }
 
-// One iteration per step: ONNX's LSTM would multiply by the kernel itself, which has already been
-// done here for all steps at once.
+// The states after each step of a recurrence over in[0], given the operand that is its mask, if
+// there is one. One iteration per step: ONNX's own operators would multiply by the kernel
+// themselves, which has already been done here for all steps at once.
+template <class Step>
+TensorList all_states(const TensorList& in, const TensorList& initial, const Attributes& attributes,
+                      Step step) {
+  constexpr size_t kMask = 4;
+  TensorList xs = {in[0]};
+  if (in.size() > kMask) xs.push_back(in[kMask]);
+  const auto masked = [&](const TensorList& states, const TensorList& x) {
+    TensorList next = step(states, x[0]);
+    for (size_t i = 0; i < next.size() && x.size() > 1; ++i) {
+      next[i] = ops::where(ops::expand_dims(x[1], -1), next[i], states[i]);
+    }
+    return std::pair(next, next);
+  };
+  return ops::scan(masked, initial, xs, {.reverse = attributes.get_bool("reverse")}).second;
+}
+
 TensorList lower_lstm(const TensorList& in, const Attributes& attributes) {
-  const auto step = [&](const TensorList& states, const TensorList& x) {
-    const Tensor z = x[0] + ops::matmul(states[0], in[3]);
-    const TensorList parts = ops::split(z, 4, -1);
+  return all_states(in, {in[1], in[2]}, attributes, [&](const TensorList& states, const Tensor& x) {
+    const TensorList parts = ops::split(x + ops::matmul(states[0], in[3]), 4, -1);
     const Tensor c =
         ops::sigmoid(parts[1]) * states[1] + ops::sigmoid(parts[0]) * ops::tanh(parts[2]);
-    const Tensor h = ops::sigmoid(parts[3]) * ops::tanh(c);
-    return std::pair(TensorList{h, c}, TensorList{h, c});
-  };
-  return ops::scan(step, {in[1], in[2]}, {in[0]}, {.reverse = attributes.get_bool("reverse")})
-      .second;
+    return TensorList{ops::sigmoid(parts[3]) * ops::tanh(c), c};
+  });
+}
+
+TensorList lower_gru(const TensorList& in, const Attributes& attributes) {
+  return all_states(in, {in[1]}, attributes, [&](const TensorList& states, const Tensor& x) {
+    const TensorList inputs = ops::split(x, 3, -1);
+    const TensorList products = ops::split(ops::matmul(states[0], in[2]) + in[3], 3, -1);
+    const Tensor update = ops::sigmoid(inputs[0] + products[0]);
+    const Tensor reset = ops::sigmoid(inputs[1] + products[1]);
+    const Tensor candidate = ops::tanh(inputs[2] + reset * products[2]);
+    return TensorList{update * states[0] + (1 - update) * candidate};
+  });
 }
 
 // The cosines and sines by which `points` values are multiplied to obtain the first `bins`
@@ -218,6 +242,7 @@ const Rule kRules[] = {
     {"conv_input_grad", lower_conv_input_grad},
     {"custom_gradient", lower_custom_gradient},
     {"fft", lower_fft},
+    {"gru", lower_gru},
     {"lstm", lower_lstm},
     {"max_pool", lower_max_pool},
     {"rfft", lower_rfft},

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The matrix product within a step of an LSTM: each block has a tile of ROWS x COLUMNS results, and
-// each thread MICRO x MICRO of them. If there are more threads, groups of them sum up parts of each
-// chunk of DEPTH factors.
+// The matrix product within a step: each block of BLOCK threads has a tile of ROWS x COLUMNS
+// results, and each thread MICRO x MICRO of them. If there are more threads, groups of them sum up
+// parts of each chunk of DEPTH factors.
 
 enum {
   DEPTH = 32,
   GROUP = ROWS / MICRO * (COLUMNS / MICRO),  // threads
-  GROUPS = 256 / GROUP,
+  GROUPS = BLOCK / GROUP,
   ROW_STEP = ROWS + 4,
   COLUMN_STEP = COLUMNS + 4,
   STAGED = DEPTH * (ROW_STEP + COLUMN_STEP),
@@ -46,12 +46,12 @@ __device__ __forceinline__ void multiply(f32* memory, const f32* __restrict__ a,
   }
   for (i64 begin = 0; begin < depth; begin += DEPTH) {
     __syncthreads();
-    for (int i = threadIdx.x; i < ROWS * DEPTH; i += 256) {
+    for (int i = threadIdx.x; i < ROWS * DEPTH; i += BLOCK) {
       const i64 r = first + i / DEPTH;
       const i64 k = begin + i % DEPTH;
       of_rows[i % DEPTH * ROW_STEP + i / DEPTH] = r < rows && k < depth ? a[r * depth + k] : 0.0f;
     }
-    for (int i = threadIdx.x; i < COLUMNS * DEPTH; i += 256) {
+    for (int i = threadIdx.x; i < COLUMNS * DEPTH; i += BLOCK) {
       const int k = ALONG_K ? i % DEPTH : i / COLUMNS;
       const int c = ALONG_K ? i / DEPTH : i % COLUMNS;
       of_columns[k * COLUMN_STEP + c] = begin + k < depth ? factor(begin + k, c) : 0.0f;
