@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
 
 #include "applications/architecture.h"
 #include "applications/imagenet.h"

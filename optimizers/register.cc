@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "optimizers/register.h"
 
-#include <algorithm>
-
 #include "framework/core/strings.h"
 #include "optimizers/optimizers.h"
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/datasets/cifar10.h"
 
-#include <algorithm>
-
 #include "data/datasets/cifar.h"
 #include "data/datasets/dataset_file.h"
 

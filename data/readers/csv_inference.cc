@@ -2,8 +2,6 @@
 #include "data/readers/csv_inference.h"
 
 #include <array>
-#include <cmath>
-#include <set>
 
 #include "framework/core/strings.h"
 

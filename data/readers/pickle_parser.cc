@@ -3,7 +3,6 @@
 
 #include <bit>
 #include <charconv>
-#include <cstring>
 
 #include "framework/core/strings.h"
 #include "framework/io/file_reader.h"

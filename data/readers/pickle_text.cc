@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decodes the texts of protocol 0, and bytes before protocol 3.
-#include <algorithm>
 #include <charconv>
 
 #include "data/readers/pickle_parser.h"

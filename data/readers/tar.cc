@@ -3,10 +3,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <optional>
 #include <string_view>
-#include <vector>
 
 #include "framework/core/error.h"
 #include "framework/core/strings.h"

@@ -76,8 +76,7 @@ class FromGenerator : public Node {
   void write(LinkWriter&) const override {
     raise<FailedPrecondition>(
         "{}: it can't be serialized: its generator is C++ code, which another process hasn't. "
-        "Write its "
-        "elements to files (TFRecordWriter), or give them by from_tensor_slices.",
+        "Write its elements to files (TFRecordWriter), or give them by from_tensor_slices.",
         describe());
   }
   StreamPtr<Element> elements(Pass) const override {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "data/serialization/links.h"
 #include "data/transforms/said.h"

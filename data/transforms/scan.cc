@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cstring>
-#include <mutex>
 
 #include "data/serialization/links.h"
 #include "data/sources/host.h"

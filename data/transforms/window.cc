@@ -242,8 +242,7 @@ class OfWindows : public Node {
   void write(LinkWriter&) const override {
     raise<FailedPrecondition>(
         "{}: it can't be serialized: its function is C++ code that gives datasets, which another "
-        "process "
-        "hasn't. Iterate it there, or make its elements by map.",
+        "process hasn't. Iterate it there, or make its elements by map.",
         describe());
   }
   StreamPtr<Element> elements(Pass pass) const override {

@@ -109,8 +109,7 @@ std::vector<std::string> addresses_of_step(const ReadVariable& read, int64_t cou
       nodes.size() == tasks.size() && sum == count,
       "{}: expected as many nodes in SLURM_STEP_NODELIST as in SLURM_STEP_TASKS_PER_NODE, which "
       "have the tasks of SLURM_STEP_NUM_TASKS together: got {} nodes, {} nodes and {} tasks, and "
-      "{} "
-      "tasks.",
+      "{} tasks.",
       kSlurm, nodes.size(), tasks.size(), sum, count);
   const int64_t row = tasks_in_a_row(read);
   std::vector<std::string> addresses;

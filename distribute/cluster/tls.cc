@@ -8,7 +8,6 @@
 #include <openssl/x509.h>
 
 #include <fstream>
-#include <optional>
 #include <sstream>
 
 #include "framework/core/error.h"

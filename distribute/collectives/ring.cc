@@ -79,9 +79,8 @@ void RingCollectives::require_same(const CollectiveCall& what, const Header& own
       "Collective: every worker must make the same calls in the same order, but call {} of worker "
       "{} is {}, and that of worker {} (its call {}) {}. The workers' programs, options, or the "
       "order of what they do must differ: look for an if or a loop that a worker's number, its "
-      "data "
-      "or its files decide, with a collective behind it (apply_gradients, losses and metrics have "
-      "some, too).",
+      "data or its files decide, with a collective behind it (apply_gradients, losses and metrics "
+      "have some, too).",
       own.call, transport_.rank(), what.text(), peer, theirs.call, theirs.text());
 }
 
@@ -272,10 +271,6 @@ std::vector<size_t> even_chunks(int64_t count, size_t element, int size) {
   }
   return bounds;
 }
-
-}  // namespace
-
-namespace {
 
 // Whether recursive doubling is faster than the ring, if a message costs a fixed time plus a time
 // per byte: log2(ranks) messages of all bytes, or 2 (ranks - 1) messages of a rank's share.

@@ -5,7 +5,6 @@
 #include <mutex>
 #include <system_error>
 #include <thread>
-#include <utility>
 
 #include "distribute/cluster/at_exit.h"
 #include "framework/core/error.h"

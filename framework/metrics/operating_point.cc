@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/metrics/operating_point.h"
 
-#include <utility>
-#include <vector>
-
 #include "framework/metrics/four_counts.h"
 #include "framework/metrics/limits.h"
 #include "framework/metrics/register.h"

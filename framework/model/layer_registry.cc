@@ -42,10 +42,6 @@ Json named_shapes(const Layer& layer) {
   return result;
 }
 
-}  // namespace
-
-namespace {
-
 Json serialized(const Layer& layer) {
   const ClassMembers of = class_members(layer.module(), layer.class_name());
   Json json = Json::object({{"module", of.module},

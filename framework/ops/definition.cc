@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/ops/definition.h"
 
-#include <cmath>
 #include <limits>
 #include <utility>
 

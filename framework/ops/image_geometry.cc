@@ -4,8 +4,6 @@
 #include <cmath>
 #include <functional>
 #include <numbers>
-#include <optional>
-#include <utility>
 #include <vector>
 
 #include "framework/ops/definition.h"

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <utility>
 
 #include "framework/core/tensors.h"
 #include "framework/core/variable.h"

@@ -2,7 +2,6 @@
 #include "framework/ops/matrix.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "framework/core/error_place.h"
 #include "framework/ops/creation.h"

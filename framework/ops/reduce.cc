@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/ops/reduce.h"
 
-#include <algorithm>
-#include <numeric>
 #include <optional>
 
 #include "framework/core/error_place.h"

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <set>
 #include <string>
-#include <utility>
 
 #include "framework/core/error.h"
 #include "framework/core/json.h"

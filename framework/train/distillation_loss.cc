@@ -150,8 +150,7 @@ void DistillationLossImpl::validate_outputs(const Tensors& teacher, const Tensor
   check<InvalidArgument>(
       teacher.size() == student.size() && sorted(teacher.names()) == sorted(student.names()),
       "{}: expected outputs of the student like the teacher's, in number and names, got {} ({}) "
-      "for "
-      "{} ({}).",
+      "for {} ({}).",
       class_name(), student.size(), fmt::join(student.names(), ", "), teacher.size(),
       fmt::join(teacher.names(), ", "));
 }

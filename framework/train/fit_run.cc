@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <iterator>
 
 #include "framework/core/logging.h"
 #include "framework/strategy/agreed_bits.h"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/normalization/spectral_normalization.h"
 
-#include <algorithm>
-
 #include "framework/model/initializers.h"
 #include "framework/ops/ops.h"
 #include "layers/core/wrapper.h"

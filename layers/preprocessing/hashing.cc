@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/preprocessing/hashing.h"
 
-#include <algorithm>
-
 #include "framework/graph/trace.h"
 #include "framework/ops/ops.h"
 #include "layers/keras_layer.h"

@@ -2,7 +2,6 @@
 #include "layers/preprocessing/image_augmentations.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "framework/ops/ops.h"
 #include "layers/preprocessing/image_transforms.h"

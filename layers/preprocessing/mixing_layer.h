@@ -2,7 +2,6 @@
 // Layers that mix the images of a batch. Internal: included by their .cc files.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "layers/preprocessing/image_layer.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/preprocessing/text_vectorization.h"
 
-#include <algorithm>
 #include <numeric>
 
 #include "framework/core/utf8.h"

@@ -2,7 +2,6 @@
 // Code shared by layers that pad or crop spatial axes. Internal: included by their .cc files.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "framework/core/checked.h"

@@ -51,10 +51,6 @@ std::vector<float> numbers(Model& model, const Tensors& inputs) {
   return model.predict(inputs, {.verbose = 0}).to_vector<float>();
 }
 
-}  // namespace
-
-namespace {
-
 class TakesByName : public Layer {
  public:
   using Layer::Layer;

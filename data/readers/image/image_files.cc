@@ -2,7 +2,6 @@
 #include "data/readers/image/image_files.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "data/readers/image/codecs.h"
 #include "data/readers/image/resize_image.h"

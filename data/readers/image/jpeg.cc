@@ -2,7 +2,6 @@
 #include <csetjmp>
 #include <cstdio>  // before jpeglib.h
 #include <cstdlib>
-#include <memory>
 
 #include <jpeglib.h>
 // after jpeglib.h

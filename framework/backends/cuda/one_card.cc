@@ -8,7 +8,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <tuple>
 
 #include "framework/backends/cuda/lowering.h"
 #include "framework/backends/cuda/sources.h"

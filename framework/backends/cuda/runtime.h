@@ -4,7 +4,6 @@
 // tests.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>

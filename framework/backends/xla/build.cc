@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Implements the ops of writer.h.
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "framework/backends/xla/writer.h"

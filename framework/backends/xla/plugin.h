@@ -5,7 +5,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <utility>
 
 #include "framework/backends/xla/pjrt_api.h"
 

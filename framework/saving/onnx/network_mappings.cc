@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <iterator>
 #include <numeric>
 #include <sstream>
 #include <utility>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <limits>
-#include <numeric>
 
 #include "framework/ops/math.h"
 #include "framework/ops/shape.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention with heads that may share keys, and its gradients. Scores are (batch, heads, T, S),
 // with 16-bit floats computed in float32.
-#include <algorithm>
 
 #include "framework/backends/xla/lowering.h"
 #include "framework/graph/attention_dropout.h"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elementwise ops: operands are broadcast, then one or a few StableHLO ops are applied.
-#include <cmath>
-#include <numbers>
 
 #include "framework/backends/xla/lowering.h"
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reading and adding by index, and numbers computed from indices.
-#include <limits>
 
 #include "framework/backends/xla/lowering.h"
 #include "framework/graph/refusals.h"

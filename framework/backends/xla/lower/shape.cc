@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ops that rearrange elements, and constants.
-#include <algorithm>
 
 #include "framework/backends/xla/lowering.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 #include "framework/core/allocation_limit.h"
 #include "framework/core/checked.h"

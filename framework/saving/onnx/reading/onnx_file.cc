@@ -2,7 +2,6 @@
 #include "framework/saving/onnx/reading/onnx_file.h"
 
 #include <memory>
-#include <unordered_set>
 #include <utility>
 
 #include "framework/core/strings.h"

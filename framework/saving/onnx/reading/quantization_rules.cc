@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Integers that stand for numbers: (integer - zero point) * scale. Products of integers are int32.
-#include <limits>
 
 #include "framework/core/allocation_limit.h"
 #include "framework/core/checked.h"

@@ -11,7 +11,6 @@
 #include <memory>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "framework/backends/cpu/kernel.h"
 #include "framework/backends/cpu/kernels/attention/product.h"

@@ -3,7 +3,6 @@
 // oneDNN.
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "framework/backends/cpu/kernels/conv/conv.h"
 #include "framework/core/threads.h"

@@ -141,10 +141,6 @@ class ProductConv : public Kernel {
   size_t gathered_bytes_ = 0;
 };
 
-}  // namespace
-
-namespace {
-
 // At most as many positions as output channels: the gathered matrix is no larger than the filter.
 bool has_few_positions(const ConvProblem& problem) {
   const int64_t positions = problem.batch * product_of(problem.out);

@@ -2,7 +2,6 @@
 #include "framework/backends/cpu/kernels/elementwise/code.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 #include "framework/backends/cpu/kernels/elementwise/chain.h"

@@ -2,7 +2,6 @@
 // The code of a tile program: which tile function computes which value.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>

@@ -2,7 +2,6 @@
 // fft and rfft: groups of rows of the last axis are divided among threads.
 #include <algorithm>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "framework/backends/cpu/kernel.h"

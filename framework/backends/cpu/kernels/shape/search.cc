@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // searchsorted: the number of a sorted vector's elements that come before each of some values.
-#include <algorithm>
 #include <type_traits>
 
 #include "framework/backends/cpu/kernel.h"

@@ -2,7 +2,6 @@
 #include "framework/backends/cuda/kernels/elementwise/group.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "framework/backends/cuda/kernels/elementwise/writer.h"
 #include "framework/backends/cuda/sources.h"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // column_moments: the sum of each column, and the sum of its squared deviations from the mean, in a
 // single pass over x.
-#include <algorithm>
-#include <bit>
 
 #include "framework/backends/cuda/kernels/reduction/column_blocks.h"
 #include "framework/backends/cuda/kernels/shape/text.h"
