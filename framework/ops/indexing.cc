@@ -312,6 +312,7 @@ Tensor gathered(const Tensor& y, const std::vector<Index>& entries, int64_t posi
 namespace ops {
 
 Tensor get_item(const Tensor& x, const std::vector<Index>& key) {
+  internal::require_defined(x, "get_item");
   const std::vector<Index> entries = spelled_out(x, key);
   Tensor y = with_parts(x, entries);
   // NumPy puts the axes of tensors where the tensors were, or first if they were not adjacent.
