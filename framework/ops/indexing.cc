@@ -368,13 +368,25 @@ Tensor Variable::fitted(const Tensor& value) const {
   return value.dtype() == dtype() ? value.strong() : ops::cast(value, dtype());
 }
 
+namespace {
+
+// What a variable is changed by.
+Tensor change_of(const Variable& variable, const Tensor& value) {
+  check<FailedPrecondition>(!value.is_symbolic() || current_variable_hooks() != nullptr,
+                            "Variable '{}': {} was assigned outside of the trace it belongs to.",
+                            variable.path(), value);
+  return ops::cast(value, variable.dtype());
+}
+
+}  // namespace
+
 void Variable::assign_add(const Tensor& value) const {
-  const Tensor change = ops::cast(value, dtype());
+  const Tensor change = change_of(*this, value);
   update([&](const Tensor& now) { return ops::add(now, change); }, true);
 }
 
 void Variable::assign_sub(const Tensor& value) const {
-  const Tensor change = ops::cast(value, dtype());
+  const Tensor change = change_of(*this, value);
   update([&](const Tensor& now) { return ops::subtract(now, change); }, true);
 }
 
