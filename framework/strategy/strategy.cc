@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "framework/core/per_thread.h"
+#include "framework/core/user_code.h"
 #include "framework/graph/dispatch.h"
 #include "framework/ops/ops.h"
 #include "framework/strategy/exchange_tensors.h"
@@ -355,6 +356,7 @@ distribute::InputContext Strategy::input_context() const {
 
 distribute::PerReplica Strategy::distribute_values_from_function(
     const std::function<Tensors(const distribute::ValueContext&)>& make) const {
+  given_function(make, "distribute_values_from_function");
   std::vector<Tensors> values;
   const auto local = static_cast<int64_t>(impl_->devices().size());
   for (int64_t i = 0; i < local; ++i) {
