@@ -6,6 +6,7 @@
 #include "data/sources/sources.h"
 #include "data/transforms/transforms.h"
 #include "data/transforms/windows_node.h"
+#include "framework/core/user_code.h"
 
 namespace cornu::data {
 namespace {
@@ -120,10 +121,12 @@ Windows Dataset::window(int64_t size, const WindowOptions& options) const {
 Dataset Dataset::grouped(MapFunction key, ReduceFunction reduce,
                          std::function<int64_t(int64_t)> size, const std::string& text,
                          const GroupByWindowOptions& options) const {
-  const auto make = [reduce = std::move(reduce)](int64_t of, NodePtr elements) {
+  const auto make = [reduce = given_function(std::move(reduce), "group_by_window")](
+                        int64_t of, NodePtr elements) {
     return reduce(of, Dataset(std::move(elements))).node();
   };
-  return Dataset(make_group_by_window(node(), std::move(key), make, std::move(size), text,
+  return Dataset(make_group_by_window(node(), std::move(key), make,
+                                      given_function(std::move(size), "group_by_window"), text,
                                       options.output_signature));
 }
 Dataset Dataset::bucketed(MapFunction length, std::vector<int64_t> boundaries,

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <atomic>
 #include <chrono>
 #include <exception>
 #include <utility>
@@ -26,6 +27,35 @@ const Node* batched_in(const Node& end) {
   }
   return nullptr;
 }
+
+thread_local int calls_here = 0;
+
+// A call of an iterator, for as long as it runs.
+class Call {
+ public:
+  explicit Call(std::atomic<bool>& running) : running_(running) {
+    constexpr int kMax = 256;
+    check<FailedPrecondition>(calls_here < kMax,
+                              "Iterator: {} calls of iterators are within each other here. A "
+                              "dataset's function must not iterate that dataset, nor one that is "
+                              "made from it: the calls would never end.",
+                              kMax);
+    check<FailedPrecondition>(
+        !running.exchange(true, std::memory_order_acquire),
+        "Iterator: called while another call of it runs. An iterator is for one thread at a time: "
+        "make one for each, or lock a mutex around its calls.");
+    ++calls_here;
+  }
+  ~Call() {
+    --calls_here;
+    running_.store(false, std::memory_order_release);
+  }
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+ private:
+  std::atomic<bool>& running_;
+};
 
 }  // namespace
 
@@ -121,6 +151,7 @@ struct Iterator::State {
   Iteration iteration;
   StreamPtr<Element> stream;  // uses the iteration
   std::exception_ptr error;   // the error that ended it
+  mutable std::atomic<bool> running = false;
 };
 
 Iterator::Iterator(NodePtr node, NodePtr counter, std::string part)
@@ -137,14 +168,16 @@ Iterator::State& Iterator::state() const {
 bool Iterator::next(Element& element) {
   check<NotTraceable>(!TracedFunctionScope::active(),
                       "Iterator: a dataset can't be iterated while a function is traced.");
-  if (state().error) std::rethrow_exception(state().error);
+  State& here = state();
+  const Call call(here.running);
+  if (here.error) std::rethrow_exception(here.error);
   try {
-    if (!state().next(element)) return false;
+    if (!here.next(element)) return false;
   } catch (...) {
-    state().error = std::current_exception();
+    here.error = std::current_exception();
     throw;
   }
-  ++state().consumed;
+  ++here.consumed;
   return true;
 }
 
@@ -155,6 +188,7 @@ Statistics Iterator::stats() const {
 
 Json Iterator::save() const {
   const State& here = state();
+  const Call call(here.running);
   Json json = here.position().to_json();
   // At the beginning there is no state to save. After an error, the streams are past the failed
   // element: only the number of elements gives the position before it, so that it is computed
@@ -173,11 +207,13 @@ Json Iterator::save() const {
 }
 
 void Iterator::restore(const Json& json) {
+  const Call call(state().running);
   go_to(SourcePosition::read(json, state().position_of_new(), "Dataset"), json);
 }
 
 void Iterator::restore_examples(const Json& json) {
   const State& state = this->state();
+  const Call call(state.running);
   SourcePosition here = state.position_of_new();
   if (const Node* batched = batched_in(state.node->whole())) {
     const auto examples = batched->cardinality();

@@ -4,6 +4,7 @@
 #include "data/dataset.h"
 #include "data/sources/sources.h"
 #include "data/transforms/windows_node.h"
+#include "framework/core/user_code.h"
 
 namespace cornu::data {
 
@@ -15,7 +16,8 @@ const std::shared_ptr<const WindowSource>& Windows::source() const {
 
 Dataset Windows::flat_map(std::function<Dataset(const Dataset&)> f,
                           const FlatMapOptions& options) const {
-  const auto make = [f = std::move(f), source = source()](const Window& window) {
+  const auto make = [f = given_function(std::move(f), "window"),
+                     source = source()](const Window& window) {
     return f(Dataset(make_window_elements(window, source->input()->spec()))).node();
   };
   return Dataset(make_of_windows(source(), make, options, false));
@@ -23,7 +25,8 @@ Dataset Windows::flat_map(std::function<Dataset(const Dataset&)> f,
 
 Dataset Windows::map(std::function<Element(const Dataset&)> f,
                      const FlatMapOptions& options) const {
-  const auto make = [f = std::move(f), source = source()](const Window& window) {
+  const auto make = [f = given_function(std::move(f), "window"),
+                     source = source()](const Window& window) {
     return make_tensors(f(Dataset(make_window_elements(window, source->input()->spec()))));
   };
   return Dataset(make_of_windows(source(), make, options, true));

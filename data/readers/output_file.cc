@@ -10,6 +10,7 @@
 
 #include "framework/core/error.h"
 #include "framework/io/atomic_file.h"
+#include "framework/io/checked_path.h"
 #include "framework/io/file_descriptor.h"
 #include "framework/io/standard_files.h"
 
@@ -34,7 +35,7 @@ struct OutputFile::State {
 
   int opened(const std::string& where, int how) const {
     occupy_standard_files();
-    const int descriptor = open(where.c_str(), O_WRONLY | O_CLOEXEC | how, 0666);
+    const int descriptor = open(checked_path(where).c_str(), O_WRONLY | O_CLOEXEC | how, 0666);
     if (descriptor < 0) raise_file_error(path, "be written", errno);
     return descriptor;
   }

@@ -220,8 +220,8 @@ class CallbackHandle : public Handle<Callback> {
       made.overrides_batches_ = !internal::inherits_batch_methods<T>();
     }
   }
-  Callback& get() const { return *impl_; }
-  Callback* operator->() const { return impl_.get(); }
+  Callback& get() const { return required("CallbackHandle", "a callback"); }
+  Callback* operator->() const { return &get(); }
 };
 
 // A handle that knows its callback's class.

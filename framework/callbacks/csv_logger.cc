@@ -10,6 +10,7 @@
 #include "framework/callbacks/text.h"
 #include "framework/core/error.h"
 #include "framework/core/logging.h"
+#include "framework/io/checked_path.h"
 #include "framework/io/standard_files.h"
 #include "framework/strategy/strategy.h"
 
@@ -17,7 +18,7 @@ namespace cornu::callbacks {
 namespace {
 
 std::string text_of(const std::string& filename) {
-  std::ifstream file(filename, std::ios::binary);
+  std::ifstream file(checked_path(filename), std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
@@ -41,7 +42,7 @@ class CsvLoggerImpl : public Callback {
     needs_header_ = text_.empty();
     empties_ = !options_.append;
     occupy_standard_files();
-    file_.open(options_.filename, std::ios::binary | std::ios::app);
+    file_.open(checked_path(options_.filename), std::ios::binary | std::ios::app);
     require_good("opened");
   }
 
@@ -87,7 +88,7 @@ class CsvLoggerImpl : public Callback {
   void empty_once() {
     if (!std::exchange(empties_, false)) return;
     file_.close();
-    file_.open(options_.filename, std::ios::binary | std::ios::trunc);
+    file_.open(checked_path(options_.filename), std::ios::binary | std::ios::trunc);
     require_good("opened");
   }
 

@@ -221,7 +221,9 @@ int64_t Tensor::item_as_int() const {
 
 Tensor Tensor::with_shape(const Shape& shape) const {
   require_value();
-  CORNU_ASSERT(shape.num_elements(), ==, num_elements());
+  check<InvalidArgument>(shape.num_elements() == num_elements(),
+                         "Tensor::with_shape: expected a shape of {} elements, as {} has, got {}.",
+                         num_elements(), this->shape(), shape);
   return Tensor(make_impl(impl_->buffer, impl_->offset, shape, dtype(), impl_->bound));
 }
 

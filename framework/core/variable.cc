@@ -105,7 +105,10 @@ void Variable::update(const std::function<Tensor(const Tensor&)>& f, bool adds) 
   Impl& state = impl();
   const Tensor before = state.value;
   for (VariableReadObserver* observer : read_observers()) observer->on_read(*this, before);
-  const Tensor after = fitted(f(before));
+  const Tensor after = [&] {
+    const RunningUpdate running(*this);
+    return fitted(f(before));
+  }();
   require_storable(after);
   state.value = own_handle(after);
   ++state.version;

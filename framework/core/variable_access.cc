@@ -35,7 +35,24 @@ Traffic& traffic() {
   return *traffic;
 }
 
+thread_local const RunningUpdate* innermost_update = nullptr;
+
 }  // namespace
+
+RunningUpdate::RunningUpdate(const Variable& variable)
+    : variable_(variable), outer_(std::exchange(innermost_update, this)) {}
+
+RunningUpdate::~RunningUpdate() { innermost_update = outer_; }
+
+void RunningUpdate::require_none(const Variable& variable) {
+  for (const RunningUpdate* update = innermost_update; update; update = update->outer_) {
+    check<FailedPrecondition>(update->variable_.id() != variable.id(),
+                              "Variable '{}': the function of its update uses the variable itself, "
+                              "which isn't free before the update ends. Use the function's "
+                              "argument, its value.",
+                              variable.path());
+  }
+}
 
 // ---- single reads and writes, outside of runs ----
 
@@ -48,6 +65,7 @@ Tensor Variable::stored() const {
   Impl& state = impl();
   std::unique_lock lock(traffic().mutex);
   if (state.served != state.tickets) {
+    RunningUpdate::require_none(*this);
     const uint32_t ticket = state.tickets++;
     traffic().wait(lock, [&] { return state.served == ticket; });
     ++state.served;
@@ -69,6 +87,7 @@ void Variable::store(const Tensor& value) const {
   require_storable(value);
   if (home()) return home()->write(*this, value.host());
   Impl& state = impl();
+  RunningUpdate::require_none(*this);
   Tensor fresh = own_handle(value);
   std::unique_lock lock(traffic().mutex);
   const uint32_t ticket = state.tickets++;
@@ -143,6 +162,7 @@ void VariableAccess::fetch() {
 }
 
 void VariableAccess::acquire() {
+  for (const Use& use : uses_) RunningUpdate::require_none(*use.variable);
   fetch();
   std::unique_lock lock(traffic().mutex);
   for (Use& use : uses_) {

@@ -83,4 +83,21 @@ class VariableAccess {
   bool acquired_ = false;
 };
 
+// Variable::update while its function runs. This thread's other uses of the variable, which would
+// wait for the update to end, throw FailedPrecondition.
+class [[nodiscard]] RunningUpdate {
+ public:
+  explicit RunningUpdate(const Variable& variable);
+  ~RunningUpdate();
+  RunningUpdate(const RunningUpdate&) = delete;
+  RunningUpdate& operator=(const RunningUpdate&) = delete;
+
+  // Throws FailedPrecondition while this thread updates the variable.
+  static void require_none(const Variable& variable);
+
+ private:
+  const Variable& variable_;
+  const RunningUpdate* outer_;
+};
+
 }  // namespace cornu

@@ -14,6 +14,7 @@
 #include "framework/core/per_thread.h"
 #include "framework/core/random.h"
 #include "framework/core/strings.h"
+#include "framework/core/user_code.h"
 #include "framework/core/variable_bindings.h"
 #include "framework/graph/dispatch.h"
 #include "framework/graph/trace.h"
@@ -358,7 +359,8 @@ std::vector<Tensor> CompiledFunction::inputs(const std::vector<Tensors>& argumen
 
 Function::Function(Body body, const FunctionOptions& options)
     : Function(structured(
-          [body = std::move(body)](const std::vector<Tensors>& arguments) {
+          [body =
+               given_function(std::move(body), "Function")](const std::vector<Tensors>& arguments) {
             return Tensors(arguments.size() == 1 ? body(arguments[0].list())
                                                  : body(flatten(arguments)));
           },

@@ -18,10 +18,14 @@ std::vector<TensorType> with_sizes(std::vector<TensorType> types, int64_t size, 
 
 std::vector<TensorType> open_where_different(std::vector<TensorType> types,
                                              const std::vector<TensorType>& others) {
+  constexpr const char* kExpected =
+      "expected results whose number and ranks are the same for inputs of all sizes, got {} and "
+      "{}. A function may not depend on anything but its inputs.";
+  check<InvalidArgument>(types.size() == others.size(), kExpected, types.size(), others.size());
   for (size_t i = 0; i < types.size(); ++i) {
     Shape& shape = types[i].shape;
     const Shape& other = others[i].shape;
-    CORNU_ASSERT(shape.rank(), ==, other.rank());
+    check<InvalidArgument>(shape.rank() == other.rank(), kExpected, shape, other);
     for (int64_t axis = 0; axis < shape.rank(); ++axis) {
       if (shape[axis] != other[axis]) shape[axis] = kUnknown;
     }

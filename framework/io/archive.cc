@@ -15,6 +15,7 @@
 #include "framework/core/error.h"
 #include "framework/core/strings.h"
 #include "framework/io/atomic_file.h"
+#include "framework/io/checked_path.h"
 #include "framework/io/crc.h"
 #include "framework/io/file_descriptor.h"
 #include "framework/io/fuzzing.h"
@@ -52,7 +53,7 @@ using Archive = std::unique_ptr<zip_t, Discard>;
 class FileSource {
  public:
   explicit FileSource(const std::string& path)
-      : size_(file_size(path)), file_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+      : size_(file_size(path)), file_(open(checked_path(path).c_str(), O_RDONLY | O_CLOEXEC)) {
     zip_error_init(&error_);
     if (!file_.is_open()) raise_file_error(path, "be opened", errno);
   }

@@ -15,6 +15,7 @@
 #include <system_error>
 
 #include "framework/core/error.h"
+#include "framework/io/checked_path.h"
 #include "framework/io/file_descriptor.h"
 #include "framework/io/standard_files.h"
 
@@ -56,7 +57,7 @@ struct Target {
 };
 
 Target look_at(const std::string& path) {
-  Target target{path, follow_links(path), {}, {}};
+  Target target{checked_path(path), follow_links(path), {}, {}};
   target.directory = target.file.parent_path();
   if (target.directory.empty()) target.directory = ".";
 
@@ -181,7 +182,7 @@ void sync_directory(const std::string& path, const FileDescriptor& directory) {
 }
 
 int open_readable(const std::string& path, struct stat& status) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const int file = open(checked_path(path).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) raise_file_error(path, "be opened", errno);
   const bool known = fstat(file, &status) == 0;
   if (known && S_ISREG(status.st_mode)) return file;

@@ -13,6 +13,7 @@
 #include "framework/core/error.h"
 #include "framework/core/proto_wire.h"
 #include "framework/io/atomic_file.h"
+#include "framework/io/checked_path.h"
 #include "framework/io/standard_files.h"
 #include "framework/io/tf_record.h"
 
@@ -44,6 +45,7 @@ double seconds_now() {
 // order. Another process on this host may have had the same process ID in the same second.
 std::pair<std::string, int> make_file(const std::string& folder) {
   static std::atomic<int64_t> made = 0;
+  checked_path(folder);
   occupy_standard_files();
   const auto seconds = static_cast<int64_t>(seconds_now());
   while (true) {

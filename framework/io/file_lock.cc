@@ -11,6 +11,7 @@
 
 #include "framework/core/error.h"
 #include "framework/core/logging.h"
+#include "framework/io/checked_path.h"
 #include "framework/io/standard_files.h"
 
 namespace cornu {
@@ -32,7 +33,8 @@ void warn_of_no_locks(const std::filesystem::path& path) {
 
 FileLock::FileLock(const std::filesystem::path& path) : FileLock(path, Wait::Yes) {}
 
-FileLock::FileLock(const std::filesystem::path& path, Wait wait) : path_(path) {
+FileLock::FileLock(const std::filesystem::path& path, Wait wait)
+    : path_(checked_path(path.native())) {
   occupy_standard_files();
   do {
     file_ =

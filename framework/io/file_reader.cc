@@ -9,11 +9,13 @@
 
 #include "framework/core/error.h"
 #include "framework/io/atomic_file.h"
+#include "framework/io/checked_path.h"
 
 namespace cornu {
 
 FileReader::FileReader(const std::filesystem::path& path)
-    : path_(path), file_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+    : path_(path),
+      file_(open(checked_path(path.native()).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
   const bool absent = errno == ENOENT || errno == ENOTDIR;
   check<NotFound>(file_.is_open() || !absent, "{}: the file can't be opened: {}.", path.string(),
                   std::strerror(errno));

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "framework/core/strings.h"
+#include "framework/core/user_code.h"
 #include "framework/losses/function_loss.h"
 #include "framework/losses/operands.h"
 #include "framework/losses/register.h"
@@ -172,7 +173,8 @@ Loss::Loss(const std::string& name) : generic_(name) {
 }
 
 Loss::Loss(Function function, const LossOptions& options) {
-  auto typed = [function = std::move(function)](const Tensor& y_true, const Tensor& y_pred) {
+  auto typed = [function = given_function(std::move(function), "Loss")](const Tensor& y_true,
+                                                                        const Tensor& y_pred) {
     auto [left, right] = squeeze_or_expand_to_same_rank(ops::cast(y_true, y_pred.dtype()), y_pred);
     return function(left, right);
   };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/metrics/reduction.h"
 
+#include "framework/core/user_code.h"
 #include "framework/losses/operands.h"
 #include "framework/metrics/register.h"
 #include "framework/ops/ops.h"
@@ -146,7 +147,7 @@ void Sum::update_state(const Tensor& values, const Tensor& sample_weight) const 
 
 MeanMetricWrapper::MeanMetricWrapper(Function function, const MetricOptions& options)
     : Metric(std::make_shared<MeanOfFunction>("", named(options, "mean_metric_wrapper"),
-                                              std::move(function))) {}
+                                              given_function(std::move(function), "Metric"))) {}
 
 void register_reduction(Registry<MetricFactory>& registry) {
   registry.add("Mean", metric_from_config<Mean>);

@@ -2,6 +2,7 @@
 #include "framework/model/layer.h"
 
 #include <algorithm>
+#include <functional>
 #include <mutex>
 #include <typeinfo>
 
@@ -146,6 +147,10 @@ std::vector<std::string> names_in_order(const CallSignature& signature, size_t i
   return names;
 }
 
+void require_inputs(const Layer& layer, size_t inputs) {
+  check<InvalidArgument>(inputs > 0, "{}: expected an input, got none.", title_of(layer));
+}
+
 // Extends masks that cover only the first arguments (such as a sequence without its states) with
 // undefined ones for the rest.
 CallOptions with_every_mask(CallOptions options, size_t count) {
@@ -217,8 +222,7 @@ Tensors Layer::operator()(const Tensors& given, const CallOptions& options) {
     const bool by_name = !call_signature().inputs.empty();
     const Tensors named = by_name ? named_by_signature(given) : Tensors();
     const Tensors& inputs = by_name ? named : given;
-    check<InvalidArgument>(!inputs.empty(), "{} '{}': expected an input, got none.", class_name(),
-                           name());
+    require_inputs(*this, inputs.size());
     CallOptions filled;
     const bool lacks_masks =
         by_name && options.mask.size() < inputs.size() && !options.mask.empty();
@@ -236,6 +240,9 @@ Tensors Layer::operator()(const Tensors& given, const CallOptions& options) {
   } catch (Error& error) {
     error.add_place(title_of(*this));
     throw;
+  } catch (const std::bad_function_call&) {
+    raise<InvalidArgument>("{}: it calls a function that is empty. Give it another one.",
+                           title_of(*this));
   }
 }
 
@@ -329,6 +336,7 @@ void Layer::build_once(const std::vector<Shape>& input_shapes, std::vector<std::
   internal::CallFrame frame(*this, internal::CallFrame::Phase::Call);
   const auto lock = tracing_lock();
   if (built()) return;
+  require_inputs(*this, input_shapes.size());
   check<Unimplemented>(
       dtype_policy().quantization_mode.empty() || dynamic_cast<Quantizable*>(this),
       "{} '{}': its dtype policy {} is for layers with weights that can be quantized: Dense, "
@@ -404,6 +412,11 @@ Layer::CallTypes Layer::infer_call(const std::vector<std::pair<DType, Shape>>& i
   };
   const auto outputs = infer_types(types, called_with, shapes_within);
   clear_losses();
+  check<InvalidArgument>(
+      outputs.size() == masked.size() + static_cast<size_t>(std::ranges::count(masked, true)),
+      "{}: expected as many outputs and masks from each call, got different numbers of them. A "
+      "layer's outputs may not depend on anything but its inputs.",
+      title_of(*this));
   auto mask = outputs.begin() + static_cast<int64_t>(masked.size());
   for (size_t i = 0; i < masked.size(); ++i) {
     result.types.emplace_back(outputs[i].dtype, outputs[i].shape);
@@ -419,11 +432,17 @@ std::vector<std::pair<DType, Shape>> Layer::compute_output_types(
     const std::vector<std::pair<DType, Shape>>& inputs, const CallOptions& options,
     const std::vector<std::string>& names) {
   const auto given = names.empty() ? names_in_order(call_signature(), inputs.size()) : names;
+  check<InvalidArgument>(given.empty() || given.size() == inputs.size(),
+                         "{}: expected a name for each of {} inputs, got {}.", title_of(*this),
+                         inputs.size(), given.size());
   return infer_call(inputs, given, options).types;
 }
 
 Shape Layer::compute_output_shape(const Shape& input_shape, DTypeLike dtype) {
-  return compute_output_types({{dtype, input_shape}}).at(0).second;
+  const auto outputs = compute_output_types({{dtype, input_shape}});
+  check<InvalidArgument>(!outputs.empty(), "{}: expected a layer with an output, got none.",
+                         title_of(*this));
+  return outputs[0].second;
 }
 
 int64_t Layer::add_node(const std::shared_ptr<KerasNode>& node) {

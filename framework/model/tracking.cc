@@ -275,6 +275,7 @@ internal::BuildUndo::~BuildUndo() {
   state_.own_weights.resize(weights_);
   state_.own_state.resize(states_);
   state_.regularizers.resize(regularizers_);
+  state_.built_names.clear();
   Layer::NamedLayers before;  // then holds removed layers, destroyed after unlocking
   const std::lock_guard lock(state_.relations);
   size_t tracked = 0;

@@ -54,6 +54,7 @@ int64_t horizontal_axis(const Tensor& x, std::string_view who) {
 
 // Requires (batch, height, width, channels) with sizes that fit, as far as they are known.
 void require_blocks(const Tensor& x, int64_t block_size, std::string_view who) {
+  require_defined(x, who);
   constexpr int64_t kMax = 1 << 20;  // whose square doesn't overflow
   check<InvalidArgument>(block_size <= kMax, "{}: expected a block_size of at most {}, got {}.",
                          who, kMax, block_size);

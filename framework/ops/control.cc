@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "framework/core/user_code.h"
 #include "framework/graph/trace.h"
 #include "framework/ops/collective.h"
 #include "framework/ops/definition.h"
@@ -186,6 +187,7 @@ Tensor stop_gradient(const Tensor& x) { return call<"stop_gradient">({x}); }
 
 std::vector<Tensor> cond(const Tensor& predicate, const std::function<std::vector<Tensor>()>& then,
                          const std::function<std::vector<Tensor>()>& otherwise) {
+  for (const auto& branch : {then, otherwise}) given_function(branch, "cond");
   if (any_placeholder({predicate})) {
     return apply_whole("cond", {predicate}, [then, otherwise](const std::vector<Tensor>& given) {
       return cond(given[0], then, otherwise);
@@ -222,9 +224,11 @@ std::vector<Tensor> cond(const Tensor& predicate, const std::function<std::vecto
 
 Tensor cond(const Tensor& predicate, const std::function<Tensor()>& then,
             const std::function<Tensor()>& otherwise) {
-  const std::function<std::vector<Tensor>()> one = [then] { return std::vector<Tensor>{then()}; };
-  const std::function<std::vector<Tensor>()> two = [otherwise] {
-    return std::vector<Tensor>{otherwise()};
+  const std::function<std::vector<Tensor>()> one = [f = given_function(then, "cond")] {
+    return std::vector<Tensor>{f()};
+  };
+  const std::function<std::vector<Tensor>()> two = [f = given_function(otherwise, "cond")] {
+    return std::vector<Tensor>{f()};
   };
   return cond(predicate, one, two).front();
 }
@@ -344,6 +348,8 @@ std::vector<Tensor> traced_loop(const LoopCondition& condition, const LoopBody& 
 std::vector<Tensor> while_loop(const LoopCondition& condition, const LoopBody& body,
                                const std::vector<Tensor>& loop_vars,
                                std::optional<int64_t> maximum_iterations) {
+  given_function(condition, "while_loop");
+  given_function(body, "while_loop");
   if (any_placeholder(loop_vars)) {
     return apply_whole("while_loop", loop_vars,
                        [condition, body, maximum_iterations](const std::vector<Tensor>& given) {

@@ -6,6 +6,7 @@
 
 #include <optional>
 
+#include "framework/core/user_code.h"
 #include "framework/core/variable.h"
 #include "framework/graph/trace.h"
 #include "framework/ops/arguments.h"
@@ -108,6 +109,7 @@ namespace internal {
 std::vector<Tensor> apply_custom_gradient(
     const std::function<WithGradient(const std::vector<Tensor>&)>& f,
     const std::vector<Tensor>& given) {
+  given_function(f, "custom_gradient");
   std::vector<Tensor> arguments;
   for (const Tensor& argument : given) {
     check<FailedPrecondition>(

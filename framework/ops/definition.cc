@@ -111,6 +111,7 @@ Tensor to_accumulator(const Tensor& x) {
 }
 
 void require_static(const Tensor& x, std::string_view who) {
+  require_defined(x, who);
   check<InvalidArgument>(x.shape().is_static(),
                          "{}: expected a tensor whose sizes are all known, got a placeholder of "
                          "shape {}. Call it within a layer (in its call method), where they are.",

@@ -29,7 +29,8 @@ void require_floating_images(const Tensor& images, std::string_view who) {
 
 ImageBatch::ImageBatch(const Tensor& images, const std::string& data_format, std::string_view who,
                        int64_t spatial_axes)
-    : single_(images.rank() == spatial_axes + 1), channels_first_(data_format == "channels_first") {
+    : single_(images.defined() && images.rank() == spatial_axes + 1),
+      channels_first_(data_format == "channels_first") {
   require_defined(images, who);
   if (!data_format.empty()) {
     require_one_of(who, "data_format", data_format, {"channels_last", "channels_first"});

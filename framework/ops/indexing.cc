@@ -311,6 +311,7 @@ Tensor gathered(const Tensor& y, const std::vector<Index>& entries, int64_t posi
 namespace ops {
 
 Tensor get_item(const Tensor& x, const std::vector<Index>& key) {
+  internal::require_defined(x, "get_item");
   const std::vector<Index> entries = spelled_out(x, key);
   Tensor y = with_parts(x, entries);
   // NumPy puts the axes of tensors where the tensors were, or first if they were not adjacent.
@@ -366,13 +367,25 @@ Tensor Variable::fitted(const Tensor& value) const {
   return value.dtype() == dtype() ? value.strong() : ops::cast(value, dtype());
 }
 
+namespace {
+
+// What a variable is changed by.
+Tensor change_of(const Variable& variable, const Tensor& value) {
+  check<FailedPrecondition>(!value.is_symbolic() || current_variable_hooks() != nullptr,
+                            "Variable '{}': {} was assigned outside of the trace it belongs to.",
+                            variable.path(), value);
+  return ops::cast(value, variable.dtype());
+}
+
+}  // namespace
+
 void Variable::assign_add(const Tensor& value) const {
-  const Tensor change = ops::cast(value, dtype());
+  const Tensor change = change_of(*this, value);
   update([&](const Tensor& now) { return ops::add(now, change); }, true);
 }
 
 void Variable::assign_sub(const Tensor& value) const {
-  const Tensor change = ops::cast(value, dtype());
+  const Tensor change = change_of(*this, value);
   update([&](const Tensor& now) { return ops::subtract(now, change); }, true);
 }
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "framework/core/allocation_limit.h"
 #include "framework/core/error.h"
+#include "framework/core/tensor.h"
 
 namespace cornu::ops::internal {
 
@@ -17,13 +17,8 @@ inline void require_few(int64_t count, std::string_view what, std::string_view w
                          count);
 }
 
-// For a table of `count` 8-byte numbers, which is limited like a tensor (see AllocationLimit).
-inline void require_table(int64_t count) {
-  constexpr size_t kNumber = 8;
-  constexpr auto kMax = static_cast<uint64_t>(INT64_MAX) / kNumber;
-  AllocationLimit::check_bytes(count < 0 || static_cast<uint64_t>(count) > kMax
-                                   ? ~size_t{0}
-                                   : static_cast<size_t>(count) * kNumber);
-}
+// For a table of `count` 8-byte numbers, before it is filled. Throws what a tensor of that size
+// would: ResourceExhausted when memory or an AllocationLimit is too small for it.
+inline void require_table(int64_t count) { Tensor::empty({count}, DType::Int64); }
 
 }  // namespace cornu::ops::internal

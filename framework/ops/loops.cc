@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "framework/core/user_code.h"
 #include "framework/ops/control.h"
 #include "framework/ops/definition.h"
 #include "framework/ops/loop_ops.h"
@@ -24,6 +25,7 @@ Tensor slice_of(const Tensor& x, int64_t index) {
 int64_t length_of(const std::vector<Tensor>& xs, std::string_view who) {
   check<InvalidArgument>(!xs.empty(), "{}: expected tensors, got none.", who);
   for (size_t i = 0; i < xs.size(); ++i) {
+    require_defined(xs[i], who);
     check<InvalidArgument>(xs[i].rank() >= 1,
                            "{}: expected tensors with slices along axis 0, got a scalar as tensor "
                            "{}. Repeat it for every slice, or capture it in the function.",
@@ -169,6 +171,7 @@ std::vector<Tensor> fori_loop(
     const Tensor& lower, const Tensor& upper,
     const std::function<std::vector<Tensor>(const Tensor&, const std::vector<Tensor>&)>& body_fun,
     const std::vector<Tensor>& init_val) {
+  given_function(body_fun, "fori_loop");
   check<InvalidArgument>(lower.rank() == 0 && upper.rank() == 0 && is_integer(lower.dtype()) &&
                              is_integer(upper.dtype()),
                          "fori_loop: expected integers as bounds, got {} {} and {} {}.",
@@ -202,14 +205,16 @@ Tensor fori_loop(const Tensor& lower, const Tensor& upper,
                  const std::function<Tensor(const Tensor&, const Tensor&)>& body_fun,
                  const Tensor& init_val) {
   const std::function<std::vector<Tensor>(const Tensor&, const std::vector<Tensor>&)> body =
-      [body_fun](const Tensor& i, const std::vector<Tensor>& values) {
-        return std::vector<Tensor>{body_fun(i, values[0])};
+      [f = given_function(body_fun, "fori_loop")](const Tensor& i,
+                                                  const std::vector<Tensor>& values) {
+        return std::vector<Tensor>{f(i, values[0])};
       };
   return fori_loop(lower, upper, body, std::vector<Tensor>{init_val}).front();
 }
 
 std::vector<Tensor> map(const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& f,
                         const std::vector<Tensor>& xs) {
+  given_function(f, "map");
   if (any_placeholder(xs)) {
     return apply_whole("map", xs, [f](const std::vector<Tensor>& given) { return map(f, given); });
   }
@@ -224,7 +229,9 @@ std::vector<Tensor> map(const std::function<std::vector<Tensor>(const std::vecto
 
 Tensor map(const std::function<Tensor(const Tensor&)>& f, const Tensor& xs) {
   const std::function<std::vector<Tensor>(const std::vector<Tensor>&)> one =
-      [f](const std::vector<Tensor>& slices) { return std::vector<Tensor>{f(slices[0])}; };
+      [f = given_function(f, "map")](const std::vector<Tensor>& slices) {
+        return std::vector<Tensor>{f(slices[0])};
+      };
   return map(one, std::vector<Tensor>{xs}).front();
 }
 
@@ -237,6 +244,7 @@ std::pair<std::vector<Tensor>, std::vector<Tensor>> scan(
     const std::function<std::pair<std::vector<Tensor>, std::vector<Tensor>>(
         const std::vector<Tensor>&, const std::vector<Tensor>&)>& f,
     const std::vector<Tensor>& init, const std::vector<Tensor>& xs, const ScanOptions& options) {
+  given_function(f, "scan");
   check<InvalidArgument>(!xs.empty() || options.length,
                          "scan: expected xs or a length, got neither.");
   check<InvalidArgument>(options.length.value_or(0) >= 0,
@@ -277,7 +285,8 @@ std::pair<Tensor, Tensor> scan(
     const Tensor& init, const Tensor& xs, const ScanOptions& options) {
   using Lists = std::pair<std::vector<Tensor>, std::vector<Tensor>>;
   const std::function<Lists(const std::vector<Tensor>&, const std::vector<Tensor>&)> lists =
-      [f](const std::vector<Tensor>& carries, const std::vector<Tensor>& slices) {
+      [f = given_function(f, "scan")](const std::vector<Tensor>& carries,
+                                      const std::vector<Tensor>& slices) {
         const auto [next, y] = f(carries[0], slices.empty() ? Tensor() : slices[0]);
         Lists result;
         result.first.push_back(next);
@@ -293,6 +302,7 @@ std::pair<Tensor, Tensor> scan(
 std::vector<Tensor> associative_scan(const AssociativeFunction& f, const std::vector<Tensor>& elems,
                                      bool reverse, int64_t axis) {
   constexpr const char* who = "associative_scan";
+  given_function(f, who);
   check<InvalidArgument>(!elems.empty(), "{}: expected at least one tensor, got none.", who);
   for (const Tensor& elem : elems) require_defined(elem, who);
   const auto size_of = [&](const Tensor& x) { return x.dim(x.shape().normalize_axis(axis, who)); };
@@ -330,7 +340,8 @@ std::vector<Tensor> associative_scan(const AssociativeFunction& f, const std::ve
 
 Tensor associative_scan(const std::function<Tensor(const Tensor&, const Tensor&)>& f,
                         const Tensor& elems, bool reverse, int64_t axis) {
-  const AssociativeFunction lists = [f](const std::vector<Tensor>& a,
+  const AssociativeFunction lists = [f = given_function(f, "associative_scan")](
+                                        const std::vector<Tensor>& a,
                                         const std::vector<Tensor>& b) {
     return std::vector<Tensor>{f(a[0], b[0])};
   };
@@ -340,6 +351,7 @@ Tensor associative_scan(const std::function<Tensor(const Tensor&, const Tensor&)
 std::vector<Tensor> switch_(const Tensor& index, const std::vector<Branch>& branches,
                             const std::vector<Tensor>& operands) {
   check<InvalidArgument>(!branches.empty(), "switch_: expected at least one branch, got none.");
+  for (const Branch& branch : branches) given_function(branch, "switch_");
   check<InvalidArgument>(index.rank() == 0 && is_integer(index.dtype()),
                          "switch_: expected an integer as index, got {} {}.", index.dtype(),
                          index.shape());
@@ -358,9 +370,10 @@ Tensor switch_(const Tensor& index,
                const std::vector<Tensor>& operands) {
   std::vector<Branch> lists;
   for (const auto& branch : branches) {
-    lists.push_back([branch](const std::vector<Tensor>& inputs) {
-      return std::vector<Tensor>{branch(inputs)};
-    });
+    lists.push_back(
+        [branch = given_function(branch, "switch_")](const std::vector<Tensor>& inputs) {
+          return std::vector<Tensor>{branch(inputs)};
+        });
   }
   return switch_(index, lists, operands).front();
 }

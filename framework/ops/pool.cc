@@ -120,6 +120,7 @@ Gradients avg_pool_grad_vjp(const VjpContext& c) {
 
 template <OpName kName>
 Tensor pool(const char* who, const Tensor& x, const Sizes& pool_size, const PoolOptions& options) {
+  require_defined(x, who);
   check<InvalidArgument>(x.rank() >= 3 && x.rank() <= 5,
                          "{}: expected an input (batch, spatial…, channels), got {}.", who,
                          x.shape());
@@ -231,6 +232,7 @@ Tensor weigh_windows(const Tensor& x, int64_t axis, const AdaptiveWindows& windo
 }
 
 Tensor adaptive_pool(const char* who, Tensor x, const Sizes& output_size, bool average) {
+  require_defined(x, who);
   check<InvalidArgument>(x.rank() >= 3 && x.rank() <= 5,
                          "{}: expected an input (batch, spatial…, channels), got {}.", who,
                          x.shape());

@@ -78,6 +78,7 @@ struct Places {
 };
 
 Places places_of(const Tensor& indices, const Shape& shape, std::string_view who) {
+  require_defined(indices, who);
   check<InvalidArgument>(
       indices.rank() >= 1 && is_integer(indices.dtype()) && indices.dim(-1) <= shape.rank(),
       "{}: expected integer indices of shape (..., axes), at most {} axes for shape {}, got {} of "

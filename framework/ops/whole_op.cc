@@ -17,7 +17,12 @@ namespace {
 std::shared_ptr<OpDef> definition(const char* name, WholeFunction f) {
   const auto op = std::make_shared<OpDef>();
   op->name = name;
-  op->expand = [f = std::move(f)](const std::vector<Tensor>& given, const Attributes&) {
+  op->expand = [name, f = std::move(f)](const std::vector<Tensor>& given, const Attributes&) {
+    for (const Tensor& x : given) {
+      check<FailedPrecondition>(x.shape().is_static(),
+                                "{}: a function being traced uses {}. Pass it as an argument.",
+                                name, x);
+    }
     return f(given);
   };
   return op;
@@ -51,8 +56,10 @@ bool any_placeholder(const std::vector<Tensor>& tensors) {
   return std::ranges::any_of(tensors, is_model_placeholder);
 }
 
-bool is_open(const Tensor& x) { return !x.shape().is_static() && is_model_placeholder(x); }
-bool is_open(const Tensor& x, int64_t axis) { return x.dim(axis) == kUnknown && is_open(x); }
+bool is_open(const Tensor& x) { return is_model_placeholder(x) && !x.shape().is_static(); }
+bool is_open(const Tensor& x, int64_t axis) {
+  return is_model_placeholder(x) && x.dim(axis) == kUnknown;
+}
 
 std::vector<Tensor> apply_whole(const char* name, const std::vector<Tensor>& inputs,
                                 WholeFunction f) {

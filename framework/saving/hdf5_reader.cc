@@ -6,6 +6,7 @@
 
 #include "framework/core/error.h"
 #include "framework/core/strings.h"
+#include "framework/io/checked_path.h"
 #include "framework/io/gzip.h"
 #include "framework/saving/hdf5_chunks.h"
 #include "framework/saving/hdf5_elements.h"
@@ -265,7 +266,7 @@ Hdf5Reader& Hdf5Reader::operator=(Hdf5Reader&&) noexcept = default;
 Hdf5Reader Hdf5Reader::open(const std::string& path) {
   auto state = std::make_unique<State>();
   state->name = path;
-  state->bytes = hdf5::Bytes::of_file(path);
+  state->bytes = hdf5::Bytes::of_file(checked_path(path));
   return Hdf5Reader(std::move(state));
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "framework/core/per_thread.h"
+#include "framework/core/user_code.h"
 #include "framework/graph/dispatch.h"
 #include "framework/graph/reduce_op.h"
 #include "framework/ops/ops.h"
@@ -196,23 +197,23 @@ StrategyScope Strategy::scope() const {
 
 distribute::PerReplica Strategy::run(const Function& step,
                                      const distribute::PerReplica& arguments) const {
-  const size_t replicas = impl_->devices().size();
+  const size_t replicas = impl().devices().size();
   if (arguments.size() != replicas) {
-    told_to_others(*impl_, fmt::format("can't run the step '{}'", step.options().name), [&] {
+    told_to_others(impl(), fmt::format("can't run the step '{}'", step.options().name), [&] {
       raise<InvalidArgument>("Strategy '{}': expected arguments for {} local replicas, got {}.",
                              name(), replicas, arguments.size());
     });
   }
   // Steps may also run outside of the scope.
-  const StrategyScope scope(impl_->is_default() ? nullptr : impl_);
+  const StrategyScope scope(impl().is_default() ? nullptr : impl_);
   std::vector<std::vector<Tensors>> by_replica;
   for (size_t i = 0; i < replicas; ++i) by_replica.push_back(arguments.arguments(i));
-  return distribute::PerReplica(impl_->run(step, by_replica));
+  return distribute::PerReplica(impl().run(step, by_replica));
 }
 
 distribute::PerReplica Strategy::run(const Function& step, const Tensors& arguments) const {
   return run(step,
-             distribute::PerReplica(std::vector<Tensors>(impl_->devices().size(), arguments)));
+             distribute::PerReplica(std::vector<Tensors>(impl().devices().size(), arguments)));
 }
 
 // Within a merge_call, or a scheduled step, only this replica's value is available; the others are
@@ -235,7 +236,7 @@ bool Strategy::is_merging(const char* call, const char* within_step,
                            value.empty() ? "Let the step return what is to be reduced."
                                          : "Choose one: values.at(place) or values.at(name).");
   }
-  const size_t expected = current_replica() ? 1 : impl_->devices().size();
+  const size_t expected = current_replica() ? 1 : impl().devices().size();
   check<InvalidArgument>(values.size() == expected,
                          "Strategy '{}': {} expected the values of {} local replicas, got {}.",
                          name(), call, expected, values.size());
@@ -248,7 +249,7 @@ Tensor Strategy::reduce(ReduceOp op, const distribute::PerReplica& values,
   std::vector<Tensor> own;
   Parts parts;
   std::string call = fmt::format("reduce ({})", name_of(op));
-  told_to_others(*impl_, kCantReduce, [&] {
+  told_to_others(impl(), kCantReduce, [&] {
     merges = is_merging("reduce", "all_reduce", values);
     for (const Tensors& value : values.values()) own.push_back(value.single());
     if (op == ReduceOp::Mean) call += fmt::format(" of {}", own[0].dtype());
@@ -263,7 +264,7 @@ Tensor Strategy::reduce(ReduceOp op, const distribute::PerReplica& values,
       call += fmt::format(" along axis {}", own[0].shape().normalize_axis(*axis, who));
       parts = parts_along(*axis, op, parts.values, merges);
     }
-    check<InvalidArgument>(!parts.values.empty() || impl_->num_workers() > 1,
+    check<InvalidArgument>(!parts.values.empty() || impl().num_workers() > 1,
                            "Strategy '{}': reduce expected elements, got none.", name());
   });
   const auto over_replicas = [&](ReduceOp over, const std::vector<Tensor>& operands,
@@ -272,15 +273,15 @@ Tensor Strategy::reduce(ReduceOp op, const distribute::PerReplica& values,
       return distribute::ReplicaContext(replicas_in_sync()).all_reduce(over, operands.front());
     }
     try {
-      return impl_->reduce(
-          over, told_to_others(*impl_, kCantReduce, [&] { return operands_of(over, operands); }),
+      return impl().reduce(
+          over, told_to_others(impl(), kCantReduce, [&] { return operands_of(over, operands); }),
           what);
     } catch (ValuesDiffer& error) {
       if (axis) {
         error.add_advice(fmt::format(
             "These are what is left of the reduction along axis {}; replica 0 of worker {} gave "
             "values of shape {}.",
-            *axis, impl_->worker(), own[0].shape()));
+            *axis, impl().worker(), own[0].shape()));
       }
       throw;
     }
@@ -298,23 +299,23 @@ Tensor Strategy::reduce(ReduceOp op, const distribute::PerReplica& values,
 }
 
 Tensor Strategy::gather(const distribute::PerReplica& values, int64_t axis) const {
-  const bool merges = told_to_others(*impl_, kCantGather,
+  const bool merges = told_to_others(impl(), kCantGather,
                                      [&] { return is_merging("gather", "all_gather", values); });
   if (merges) {
     return distribute::ReplicaContext(replicas_in_sync()).all_gather(values[0].single(), axis);
   }
   const size_t local = values.size();
   const std::string call = fmt::format("gather along axis {}", axis);
-  std::vector<Tensor> parts(local * static_cast<size_t>(impl_->num_workers()));
+  std::vector<Tensor> parts(local * static_cast<size_t>(impl().num_workers()));
   for (size_t i = 0; i < local; ++i) {
     const Tensor& own = values[i].single();
     const std::vector<Tensor> all =
-        impl_->num_workers() == 1 ? std::vector<Tensor>{own} : exchange_tensors(*impl_, own, call);
+        impl().num_workers() == 1 ? std::vector<Tensor>{own} : exchange_tensors(impl(), own, call);
     for (size_t worker = 0; worker < all.size(); ++worker) parts[worker * local + i] = all[worker];
   }
   require_alike_but_along(axis, parts, fmt::format("Strategy '{}': gather", name()),
                           "Reduce scalars instead, or give them an axis (ops::expand_dims(x, 0)).");
-  bring_to_first(*impl_, parts);
+  bring_to_first(impl(), parts);
   return parts.size() == 1 ? parts[0] : ops::concatenate(parts, axis);
 }
 
@@ -335,17 +336,18 @@ distribute::DistributedDataset Strategy::distribute_parts(
 }
 
 distribute::InputContext Strategy::input_context() const {
-  return {.num_input_pipelines = impl_->num_workers(),
-          .input_pipeline_id = impl_->worker(),
+  return {.num_input_pipelines = impl().num_workers(),
+          .input_pipeline_id = impl().worker(),
           .num_replicas_in_sync = num_replicas_in_sync()};
 }
 
 distribute::PerReplica Strategy::distribute_values_from_function(
     const std::function<Tensors(const distribute::ValueContext&)>& make) const {
+  given_function(make, "distribute_values_from_function");
   std::vector<Tensors> values;
-  const auto local = static_cast<int64_t>(impl_->devices().size());
+  const auto local = static_cast<int64_t>(impl().devices().size());
   for (int64_t i = 0; i < local; ++i) {
-    values.push_back(make({.replica_id_in_sync_group = impl_->worker() * local + i,
+    values.push_back(make({.replica_id_in_sync_group = impl().worker() * local + i,
                            .num_replicas_in_sync = num_replicas_in_sync()}));
   }
   return distribute::PerReplica(std::move(values));

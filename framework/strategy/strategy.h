@@ -178,9 +178,9 @@ class Strategy : public Handle<StrategyImpl> {
   // it themselves while they train, predict, are evaluated, saved and loaded. Throws
   // FailedPrecondition in the scope of another strategy, and within a step.
   StrategyScope scope() const;
-  int64_t num_replicas_in_sync() const { return impl_->num_replicas_in_sync(); }
-  std::string name() const { return impl_->name(); }
-  bool is_chief() const { return impl_->is_chief(); }
+  int64_t num_replicas_in_sync() const { return impl().num_replicas_in_sync(); }
+  std::string name() const { return impl().name(); }
+  bool is_chief() const { return impl().is_chief(); }
 
   // Runs a step on every replica; arguments are by replica, or the same structure for all. Within
   // another function's body, that function runs op by op, and the step in compiled form. Throws
@@ -224,7 +224,7 @@ class Strategy : public Handle<StrategyImpl> {
   distribute::PerReplica distribute_values_from_function(
       const std::function<Tensors(const distribute::ValueContext&)>& make) const;
 
-  StrategyImpl& impl() const { return *impl_; }
+  StrategyImpl& impl() const { return required("Strategy", "a strategy"); }
 
  private:
   bool is_merging(const char* call, const char* within_step,

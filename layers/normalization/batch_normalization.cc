@@ -86,6 +86,9 @@ class BatchNormalizationLayer : public NormalizationBase<BatchNormalizationOptio
     moving_mean_ = add_average(shape, options_.moving_mean_initializer, "moving_mean");
     moving_variance_ = add_average(shape, options_.moving_variance_initializer, "moving_variance");
     if (!options_.renorm) return;
+    require(static_cast<bool>(options_.moving_variance_initializer),
+            "expected a moving_variance_initializer, which renorm needs for its averages of the "
+            "standard deviation, got none.");
     const Initializer stddev = [of_variance = options_.moving_variance_initializer](const Shape& of,
                                                                                     DType dtype) {
       return ops::sqrt((*of_variance)(of, dtype));

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <utility>
 
 #include "framework/callbacks/monitor.h"
 #include "framework/callbacks/text.h"
@@ -516,6 +517,15 @@ TEST_CASE("fields are formatted as Python does") {
   CHECK(callbacks::float_text(1) == "1.0");
   CHECK(callbacks::float_text(-0.0) == "-0.0");
   CHECK(callbacks::float_text(1e16) == "1e+16");
+}
+
+TEST_CASE("a callback that was moved from says so") {
+  CallbackHandle callback = callbacks::TerminateOnNaN();
+  const CallbackHandle other = std::move(callback);
+  const char* expected = "CallbackHandle: expected a callback, got none.";
+  CHECK(message_of<FailedPrecondition>([&] { callback.get(); }) == expected);
+  CHECK(message_of<FailedPrecondition>([&] { callback->on_train_begin({}); }) == expected);
+  CHECK(static_cast<bool>(other));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 
 #include "framework/core/variable_access.h"
 #include "framework/graph/function.h"
+#include "framework/model/input.h"
 #include "framework/ops/ops.h"
 #include "tests/support/layer_conformance.h"
 
@@ -308,6 +309,36 @@ TEST_CASE("an update that fails leaves the variable as it was, free for others")
   w += 1;
   CHECK(w.to_vector<float>() == std::vector<float>{2, 2});
   CHECK(w.version() == 1);
+}
+
+TEST_CASE("an update whose function uses the variable itself") {
+  const Variable v(ops::ones({2}), {.name = "v"});
+  const char* expected =
+      "FailedPrecondition: Variable 'v': the function of its update uses the variable itself, "
+      "which "
+      "isn't free before the update ends. Use the function's argument, its value.";
+  const auto added = function([&](const Tensor& x) { return x + v; });
+  added(ops::zeros({2}));
+  CHECK(error_of([&] { v.update([&](const Tensor& x) { return x + v; }); }) == expected);
+  CHECK(error_of([&] { v.update([&](const Tensor& x) { return Tensor(added(x)); }); }) == expected);
+  CHECK(error_of([&] {
+          v.update([&](const Tensor& x) {
+            v.assign(x);
+            return x;
+          });
+        }) == expected);
+  CHECK(error_of([&] {
+          v.update([&](const Tensor& x) {
+            v.assign_add(x);
+            return x;
+          });
+        }) == expected);
+  // Of a placeholder, too, whose op would ask for the variable's value.
+  CHECK(error_of([&] {
+          v.assign_add(Input({.shape = {2}}));
+        }).ends_with(" was assigned outside of the trace it belongs to."));
+  v.assign_sub(1);
+  CHECK(v.to_vector<float>() == std::vector<float>{0, 0});
 }
 
 TEST_CASE("a step asks each keeper of variables once for all that it reads") {

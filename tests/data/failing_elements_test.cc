@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -425,4 +426,56 @@ TEST_CASE("an error behind the last window isn't lost") {
       CHECK_MESSAGE(message == fmt::format("element {} is broken", last), message);
     }
   }
+}
+
+TEST_CASE("an iterator that is called while another call of it runs") {
+  std::optional<data::Iterator> iterator;
+  const auto ask_again = [&](const Tensor& x) {
+    Element element;
+    if (iterator) iterator->next(element);
+    return x;
+  };
+  const Dataset dataset = Dataset::range(3).map(ask_again, {.traced = false});
+  iterator.emplace(dataset.iterator());
+  Element element;
+  CHECK(message_of<FailedPrecondition>([&] { iterator->next(element); }) ==
+        "map, element 0: Iterator: called while another call of it runs. An iterator is for one "
+        "thread at a time: make one for each, or lock a mutex around its calls.");
+}
+
+TEST_CASE("a dataset whose function iterates the dataset itself") {
+  std::optional<Dataset> whole;
+  const auto iterate = [&](const Tensor& x) {
+    if (whole) {
+      for (const Element& element : *whole) static_cast<void>(element);
+    }
+    return x;
+  };
+  const Dataset mapped = Dataset::range(2).map(iterate, {.traced = false});
+  whole.emplace(mapped);
+  const std::string message = message_of<FailedPrecondition>([&] { numbers(mapped); });
+  CHECK_MESSAGE(message.ends_with("Iterator: 256 calls of iterators are within each other here. A "
+                                  "dataset's function must not iterate that dataset, nor one that "
+                                  "is made from it: the calls would never end."),
+                message);
+}
+
+TEST_CASE("functions that are empty") {
+  const auto refused = [](const std::function<void()>& f) {
+    return message_of<InvalidArgument>(f);
+  };
+  const Dataset numbers_to_4 = Dataset::range(4);
+  CHECK(refused([&] {
+          numbers_to_4.map(std::function<Tensor(const Tensor&)>());
+        }).find("map: expected a function, got an empty one.") == 0);
+  CHECK(refused([&] {
+          numbers_to_4.flat_map(std::function<Dataset(const Element&)>());
+        }).find("flat_map, element 0: expected a function, got an empty one.") == 0);
+  const auto same = [](const Tensor& x) { return x; };
+  CHECK(refused([&] { numbers_to_4.group_by_window(same, Dataset::ReduceFunction(), 2); }) ==
+        "group_by_window: expected a function, got an empty one.");
+  CHECK(refused([&] { numbers_to_4.window(2).map({}); }) ==
+        "window: expected a function, got an empty one.");
+  CHECK(refused([&] { numbers_to_4.window(2).flat_map({}); }) ==
+        "window: expected a function, got an empty one.");
 }

@@ -10,6 +10,7 @@
 #include "data/readers/image/resize_image.h"
 #include "framework/core/random.h"
 #include "framework/io/crc.h"
+#include "framework/ops/shape.h"
 #include "tests/data/foreign_files.h"
 #include "tests/golden/golden.h"
 #include "tests/support/log.h"
@@ -378,4 +379,32 @@ TEST_CASE("pictures are saved whole") {
                                                  .interpolation = "bilinaer"});
                  }),
                  "load_img: unknown interpolation 'bilinaer'. Did you mean 'bilinear'?"));
+  CHECK(contains(message_of<InvalidArgument>([&] {
+                   data::load_img(folder / "c", {.target_size = std::pair<int64_t, int64_t>(
+                                                     int64_t{1} << 61, (int64_t{1} << 61) + 1),
+                                                 .keep_aspect_ratio = true});
+                 }),
+                 "load_img: expected"));
+}
+
+TEST_CASE("regions and sizes that Pillow's way of resizing can't have") {
+  const Tensor image = ops::zeros({4, 6, 3}, DType::UInt8);
+  const auto refused = [&](const data::PixelBox& box) {
+    return message_of<InvalidArgument>([&] { data::resize_as_pillow(image, {2, 2}, "box", box); });
+  };
+  CHECK(refused({-1, 0, 6, 4}) ==
+        "load_img: expected a box with pixels of the image of shape (4, 6, 3), got (left, top, "
+        "right, bottom) = (-1, 0, 6, 4).");
+  CHECK(contains(refused({0, 0, 7, 4}), "expected a box"));
+  CHECK(contains(refused({0, 0, 6, 5}), "expected a box"));
+  CHECK(contains(refused({3, 0, 3, 4}), "expected a box"));
+  CHECK(contains(refused({0, 2, 6, 1}), "expected a box"));
+  CHECK(contains(message_of<InvalidArgument>([] {
+                   data::resize_as_pillow(ops::zeros({4, 6, 3}), {2, 2}, "box", {0, 0, 6, 4});
+                 }),
+                 "expected uint8 pixels (height, width, channels), got float32"));
+  for (const char* interpolation : {"nearest", "bilinear"}) {
+    CHECK_THROWS_AS(
+        data::resize_as_pillow(image, {1, int64_t{1} << 58}, interpolation, {0, 0, 6, 4}), Error);
+  }
 }

@@ -194,6 +194,11 @@ TEST_CASE("a function that nobody made says so") {
   CHECK(message_of<FailedPrecondition>([&] { none.call({}); }) == expected);
 }
 
+TEST_CASE("a function that is empty") {
+  CHECK(message_of<InvalidArgument>([] { Function{Function::Body()}; }) ==
+        "Function: expected a function, got an empty one.");
+}
+
 TEST_CASE("a function that calls itself ends by a C++ value, or with an error") {
   Function power;
   int exponent = 0;

@@ -12,8 +12,12 @@
 
 #include <array>
 #include <cerrno>
+#include <functional>
 #include <stdexcept>
 
+#include "framework/io/event_file.h"
+#include "framework/io/file_lock.h"
+#include "framework/io/file_reader.h"
 #include "tests/support/scratch.h"
 
 // The system's function, except that directories can't be synced while a test says so.
@@ -376,6 +380,24 @@ TEST_CASE("read_file reads what fits, and says what it can't") {
                  "a special file"));
   put(path, "");
   CHECK(read_file(path, 0).empty());
+}
+
+TEST_CASE("a path with a zero byte is no file's") {
+  const Scratch scratch;
+  const std::string path = scratch.path("a");
+  write_file_atomically(path, "kept");
+  const std::string longer = path + std::string("\0b", 2);
+  const auto refused = [&](const std::function<void()>& f) {
+    return message_of<InvalidArgument>(f).find(
+               "expected a path without zero bytes, which would end it. Choose another name.") !=
+           std::string::npos;
+  };
+  CHECK(refused([&] { write_file_atomically(longer, "lost"); }));
+  CHECK(refused([&] { read_file(longer, 100); }));
+  CHECK(refused([&] { FileReader{longer}; }));
+  CHECK(refused([&] { FileLock{longer}; }));
+  CHECK(refused([&] { EventFile{longer}; }));
+  CHECK(FileReader(path).size() == 4);
 }
 
 }  // namespace

@@ -306,3 +306,8 @@ TEST_CASE("axes of overlaps are written as lists; none are all") {
   CHECK(scaling.get_config().at("output_axes") == Json(std::vector<int64_t>{1, 2}));
   CHECK(initializers::VarianceScaling().get_config().at("input_axes").is_null());
 }
+
+TEST_CASE("a function that is empty") {
+  CHECK(message_of<InvalidArgument>([] { Loss(Loss::Function(), {}); }) ==
+        "Loss: expected a function, got an empty one.");
+}

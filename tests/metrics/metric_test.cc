@@ -271,3 +271,8 @@ TEST_CASE("a metric's dtype must be one of numbers") {
   CHECK(message_of([] { metrics::MeanIoU({.num_classes = 2, .dtype = "float16"}); }) ==
         "MeanIoU: expected dtype int32, int64, float32 or float64, got float16.");
 }
+
+TEST_CASE("a function that is empty") {
+  CHECK(message_of<InvalidArgument>([] { Metric("m", Metric::Function()); }) ==
+        "Metric: expected a function, got an empty one.");
+}

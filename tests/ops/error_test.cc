@@ -2,8 +2,10 @@
 // The messages users get when an op can't do what they ask.
 #include <doctest/doctest.h>
 
+#include <functional>
 #include <limits>
 
+#include "framework/graph/function.h"
 #include "framework/graph/graph.h"
 #include "framework/model/input.h"
 #include "framework/ops/ops.h"
@@ -436,6 +438,51 @@ TEST_CASE("numbers in messages are those that were given") {
   CHECK(message_of<InvalidArgument>([] {
           ops::unique(Tensor::from<int32_t>({1, 2}), {.size = -2});
         }) == "unique: expected a size from 0, got -2.");
+}
+
+TEST_CASE("tables that no memory holds are refused before they are filled") {
+  constexpr int64_t kHuge = int64_t{1} << 58;
+  const auto refused = [](const std::function<void()>& f) {
+    return message_of<ResourceExhausted>(f).find("Out of memory") != std::string::npos;
+  };
+  CHECK(refused([] { ops::bartlett(kHuge); }));
+  CHECK(refused([] { ops::blackman(kHuge); }));
+  CHECK(refused([] { ops::hamming(kHuge); }));
+  CHECK(refused([] { ops::hanning(kHuge); }));
+  CHECK(refused([] { ops::kaiser(kHuge, 14); }));
+  CHECK(refused([] { ops::repeat(ops::ones({2}), {1, kHuge}, 0); }));
+}
+
+TEST_CASE("a placeholder of unknown sizes that a traced function uses") {
+  const Tensor outside = Input({.shape = {3}, .name = "outside"});
+  const auto traced = function([&](const Tensor& x) { return x + ops::tile(outside, {2, 1}); });
+  CHECK(message_of<FailedPrecondition>([&] {
+          traced(ops::ones({2, 3}));
+        })
+            .find("tile: a function being traced uses Tensor(shape=(None, 3), dtype=float32, a "
+                  "placeholder (the output of InputLayer 'outside')). Pass it as an argument.") !=
+        std::string::npos);
+}
+
+TEST_CASE("undefined tensors are told by the op that was called") {
+  const Tensor none;
+  const auto refused = [](const std::function<void()>& f) {
+    return message_of<FailedPrecondition>(f);
+  };
+  CHECK(refused([&] { ops::max_pool(none, 2); }) ==
+        "max_pool: expected a tensor, got an undefined one.");
+  CHECK(refused([&] { ops::adaptive_max_pool(none, 2); }) ==
+        "adaptive_max_pool: expected a tensor, got an undefined one.");
+  CHECK(refused([&] { ops::map([](const Tensor& x) { return x; }, none); }) ==
+        "map: expected a tensor, got an undefined one.");
+  CHECK(refused([&] { ops::space_to_depth(none, 2); }) ==
+        "space_to_depth: expected a tensor, got an undefined one.");
+  CHECK(refused([&] { ops::scatter(none, ops::ones({2}), {4}); }) ==
+        "scatter: expected a tensor, got an undefined one.");
+  CHECK(refused([&] { ops::image::rgb_to_hsv(none); }) ==
+        "rgb_to_hsv: expected a tensor, got an undefined one.");
+  CHECK(refused([&] { ops::get_item(none, {0}); }) ==
+        "get_item: expected a tensor, got an undefined one.");
 }
 
 }  // namespace

@@ -193,5 +193,39 @@ TEST_CASE("mistakes of loops and images") {
         "2, 1).");
 }
 
+TEST_CASE("functions that are empty") {
+  const Tensor x = ops::ones({2, 3});
+  const auto refused = [](const std::function<void()>& f) {
+    return message_of<InvalidArgument>(f);
+  };
+  const std::function<Tensor(const Tensor&)> of_one;
+  const std::function<Tensor(const Tensor&, const Tensor&)> of_two;
+  const std::function<Tensor()> of_none;
+  CHECK(refused([&] { ops::map(of_one, x); }) == "map: expected a function, got an empty one.");
+  CHECK(refused([&] { ops::vectorized_map(of_one, x); }) ==
+        "map: expected a function, got an empty one.");
+  CHECK(refused([&] { ops::fori_loop(0, 2, of_two, x); }) ==
+        "fori_loop: expected a function, got an empty one.");
+  CHECK(refused([&] { ops::associative_scan(of_two, x); }) ==
+        "associative_scan: expected a function, got an empty one.");
+  CHECK(refused([&] {
+          ops::scan(std::function<std::pair<Tensor, Tensor>(const Tensor&, const Tensor&)>(), x, x);
+        }) == "scan: expected a function, got an empty one.");
+  // Of a branch that isn't chosen, too.
+  const std::function<Tensor()> zero = [] { return Tensor(0); };
+  CHECK(refused([&] { ops::cond(true, zero, of_none); }) ==
+        "cond: expected a function, got an empty one.");
+  using OfList = std::function<Tensor(const std::vector<Tensor>&)>;
+  CHECK(refused([&] {
+          ops::switch_(0, std::vector<OfList>{[](const auto& in) { return in[0]; }, nullptr}, {x});
+        }) == "switch_: expected a function, got an empty one.");
+  const ops::LoopBody same = [](const std::vector<Tensor>& values) { return values; };
+  const ops::LoopCondition ends = [](const std::vector<Tensor>&) { return Tensor(false); };
+  CHECK(refused([&] { ops::while_loop(nullptr, same, {x}); }) ==
+        "while_loop: expected a function, got an empty one.");
+  CHECK(refused([&] { ops::while_loop(ends, nullptr, {x}); }) ==
+        "while_loop: expected a function, got an empty one.");
+}
+
 }  // namespace
 }  // namespace cornu::testing

@@ -299,6 +299,11 @@ TEST_CASE("arguments for another number of replicas are refused") {
       "1.");
 }
 
+TEST_CASE("an empty function has no values for replicas") {
+  CHECK(error_of([] { mirrored(2).distribute_values_from_function({}); }) ==
+        "InvalidArgument: distribute_values_from_function: expected a function, got an empty one.");
+}
+
 TEST_CASE("one function under two strategies is traced for each") {
   const Function total =
       function([](const Tensor& x) { return get_replica_context().all_reduce(ReduceOp::Sum, x); });

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "framework/graph/dispatch.h"
 #include "tests/support/layer_conformance.h"
@@ -146,6 +147,20 @@ TEST_CASE("a model made in one scope isn't compiled in another") {
         "FailedPrecondition: Sequential '" + model.name() +
             "' was created in the scope of strategy 'OneDeviceStrategy', but compiled in the scope "
             "of 'Worker'. Create and compile a model in the same scope.");
+}
+
+TEST_CASE("a strategy that was moved from says so") {
+  Strategy strategy = get_strategy();
+  const Strategy other = std::move(strategy);
+  const char* expected = "FailedPrecondition: Strategy: expected a strategy, got none.";
+  const Function step = function([](const Tensor& x) { return x; });
+  CHECK(error_of([&] { strategy.num_replicas_in_sync(); }) == expected);
+  CHECK(error_of([&] { strategy.name(); }) == expected);
+  CHECK(error_of([&] { strategy.is_chief(); }) == expected);
+  CHECK(error_of([&] { const auto scope = strategy.scope(); }) == expected);
+  CHECK(error_of([&] { strategy.run(step, Tensors(ops::zeros({2}))); }) == expected);
+  CHECK(error_of([&] { strategy.impl(); }) == expected);
+  CHECK(other.num_replicas_in_sync() == 1);
 }
 
 TEST_CASE("the default strategy") {

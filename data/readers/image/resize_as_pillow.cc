@@ -44,6 +44,11 @@ const PillowFilter kPillowFilters[] = {
 
 constexpr int kFractionBits = 22;
 
+// Throws ResourceExhausted when memory doesn't hold `count` times `bytes` bytes.
+void require_memory(int64_t count, double bytes) {
+  Tensor::empty({count, static_cast<int64_t>(bytes)}, DType::UInt8);
+}
+
 struct FixedTaps {
   int64_t first;
   std::vector<int32_t> weights;
@@ -55,6 +60,7 @@ std::vector<FixedTaps> fixed_taps(const PillowFilter& filter, int64_t in, int64_
   const double scale = static_cast<double>(end - begin) / static_cast<double>(out);
   const double stretch = std::max(scale, 1.0);
   const double radius = filter.radius * stretch;
+  require_memory(out, sizeof(FixedTaps) + (2 * radius + 1) * sizeof(int32_t));
   std::vector<FixedTaps> taps;
   for (int64_t i = 0; i < out; ++i) {
     const double center = static_cast<double>(begin) + (static_cast<double>(i) + 0.5) * scale;
@@ -146,6 +152,7 @@ Tensor filtered(const Tensor& image, std::pair<int64_t, int64_t> size, const Pil
 std::vector<int64_t> picked_pixels(int64_t begin, int64_t end, int64_t out) {
   const double scale = static_cast<double>(end - begin) / static_cast<double>(out);
   double at = static_cast<double>(begin) + scale * 0.5;
+  require_memory(out, sizeof(int64_t));
   std::vector<int64_t> pixels;
   for (int64_t i = 0; i < out; ++i, at += scale) {
     pixels.push_back(std::min(static_cast<int64_t>(at), end - 1));
@@ -199,6 +206,15 @@ Tensor resize_as_pillow(const Tensor& image, std::pair<int64_t, int64_t> size,
   check<InvalidArgument>(size.first > 0 && size.second > 0,
                          "load_img: expected a target_size of at least (1, 1), got ({}, {}).",
                          size.first, size.second);
+  check<InvalidArgument>(image.rank() == 3 && image.dtype() == DType::UInt8,
+                         "load_img: expected uint8 pixels (height, width, channels), got {} of "
+                         "shape {}.",
+                         image.dtype(), image.shape());
+  check<InvalidArgument>(0 <= box.left && box.left < box.right && box.right <= image.dim(1) &&
+                             0 <= box.top && box.top < box.bottom && box.bottom <= image.dim(0),
+                         "load_img: expected a box with pixels of the image of shape {}, got "
+                         "(left, top, right, bottom) = ({}, {}, {}, {}).",
+                         image.shape(), box.left, box.top, box.right, box.bottom);
   if (interpolation == "nearest") return picked(image, size, box);
   std::vector<std::string> known = {"nearest"};
   for (const PillowFilter& filter : kPillowFilters) {
