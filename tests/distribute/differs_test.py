@@ -68,7 +68,7 @@ CASES = {
                   "before 1 other.",
 }
 # How each worker names the other's call and its own.
-EXCHANGES = {"operation": ("reduce (sum)", "reduce (maximum)"),
+EXCHANGES = {"operation": ("reduce (sum)", "reduce (max)"),
              "axis": ("reduce (sum) along axis 0", "reduce (sum) along axis 1"),
              "one gathers": ("reduce (sum)", "gather along axis 0"),
              "values, then others": ("reduce (sum) along axis 0",
