@@ -5,6 +5,7 @@
 
 #include "data/readers/image/codecs.h"
 #include "data/readers/image/resize_image.h"
+#include "framework/core/checked.h"
 #include "framework/core/logging.h"
 #include "framework/core/strings.h"
 #include "framework/io/atomic_file.h"
@@ -24,8 +25,11 @@ int64_t channels_of(const std::string& color_mode) {
 }
 
 PixelBox middle_in_shape(int64_t height, int64_t width, std::pair<int64_t, int64_t> target) {
-  const int64_t rows = std::min(height, width * target.first / target.second);
-  const int64_t columns = std::min(width, height * target.second / target.first);
+  constexpr std::string_view kWho = "load_img";
+  const int64_t rows =
+      std::min(height, checked_multiply(width, target.first, kWho) / target.second);
+  const int64_t columns =
+      std::min(width, checked_multiply(height, target.second, kWho) / target.first);
   const int64_t top = (height - rows) / 2;
   const int64_t left = (width - columns) / 2;
   return {left, top, left + columns, top + rows};

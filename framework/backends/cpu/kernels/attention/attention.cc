@@ -3,9 +3,9 @@
 // score and the sum of exponentials of each row so far.
 #include "framework/backends/cpu/kernels/attention/attention.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <cstring>
 
 #include "framework/backends/cpu/exit_gate.h"
 #include "framework/core/threads.h"
@@ -54,8 +54,8 @@ class Attention : public Kernel {
     const KernelUse use;
     if (p_.empty()) {
       const int64_t outputs = p_.batch * p_.rows * p_.heads;
-      std::memset(args.out[0], 0, static_cast<size_t>(outputs * p_.width) * sizeof(S));
-      std::memset(args.out[1], 0, static_cast<size_t>(outputs * 2) * sizeof(T));
+      std::fill_n(static_cast<S*>(args.out[0]), outputs * p_.width, S{});
+      std::fill_n(static_cast<T*>(args.out[1]), outputs * 2, T{});
       return;
     }
     const int64_t blocks = p_.row_blocks();

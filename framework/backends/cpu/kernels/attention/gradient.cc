@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention, backward: probabilities are recomputed, one block at a time, from the scores and the
 // statistics that the forward kernel kept of each row.
-#include <cstring>
+#include <algorithm>
 
 #include "framework/backends/cpu/exit_gate.h"
 #include "framework/backends/cpu/kernels/attention/attention.h"
@@ -109,7 +109,7 @@ class AttentionGrad : public Kernel {
   void clear(const KernelArgs& args) const {
     const int64_t keys = p_.batch * p_.columns * p_.keys;
     const auto clear = [&](size_t output, int64_t count) {
-      std::memset(args.out[output], 0, static_cast<size_t>(count) * sizeof(S));
+      std::fill_n(static_cast<S*>(args.out[output]), count, S{});
     };
     clear(0, p_.batch * p_.rows * p_.heads * p_.size);
     clear(1, keys * p_.size);
