@@ -13,31 +13,18 @@
 #include "framework/backends/cpu/kernels/onednn.h"
 #include "framework/backends/cpu/kernels/recurrent/cells.h"
 #include "framework/core/threads.h"
+#include "framework/graph/recurrent_cell.h"
 
 namespace cornu::cpu {
 namespace {
 
 using namespace onednn;
 
-// What distinguishes the cells, which otherwise run alike. The operands and results of their ops
-// are
-//   inputs, states, recurrent_kernel, [recurrent_bias], [mask] -> states of all steps, gates,
-//   [kept]
-// and of the gradients, with that state which is the last,
-//   gates, last of all steps, last before, recurrent_kernel, the gradients of all steps' states,
-//   [kept], [mask] -> the gradients of inputs, states, [products]
-// where those of a bias, kept values and products belong to a cell with `apart`.
-struct Cell {
-  size_t gates;
-  size_t states;
-  bool apart;  // whether the product with the recurrent kernel isn't simply added to the inputs
+struct Cell : RecurrentCell {
   SimdCell (*simd)();
-
-  size_t operands() const { return states + 2 + (apart ? 1 : 0); }
-  size_t gradient_operands() const { return states + 4 + (apart ? 1 : 0); }
 };
-constexpr Cell kLstm{4, 2, false, simd_lstm};
-constexpr Cell kGru{3, 1, true, simd_gru};
+constexpr Cell kLstm{kLstmCell, simd_lstm};
+constexpr Cell kGru{kGruCell, simd_gru};
 
 struct RecurrenceProblem {
   RecurrenceProblem(const Cell& cell, size_t operands, const KernelSpec& spec)
@@ -46,7 +33,7 @@ struct RecurrenceProblem {
         steps(spec.inputs[0].shape[0]),
         batch(spec.inputs[0].shape[1]),
         gates(spec.inputs[0].shape[2]),
-        units(gates / static_cast<int64_t>(cell.gates)),
+        units(gates / cell.gates),
         reverse(spec.attributes.get_bool("reverse")) {}
 
   // The step that runs at position `turn`.
@@ -200,7 +187,7 @@ class RecurrentKernel : public Kernel {
 class RecurrentForward : public RecurrentKernel {
  public:
   explicit RecurrentForward(const RecurrenceProblem& problem)
-      : RecurrentKernel(problem, problem.cell.states + 1, false, !problem.cell.apart) {
+      : RecurrentKernel(problem, problem.cell.states + 1, false, !problem.cell.keeps) {
     set_may_alias({{0, static_cast<int>(problem.cell.states)}});
   }
 
@@ -232,24 +219,24 @@ class RecurrentForward : public RecurrentKernel {
     const float* inputs = arrays.in(0) + first * problem_.gates;
     float* gates = arrays.out(cell.states) + first * problem_.gates;
     if (arrays.any_takes(step, rows)) {
-      if (!cell.apart && inputs != gates) {
+      if (!cell.keeps && inputs != gates) {
         std::memcpy(gates, inputs,
                     static_cast<size_t>(rows.count() * problem_.gates) * sizeof(float));
       }
-      if (!rows.multiply(before[0], cell.apart ? products : gates)) return false;
+      if (!rows.multiply(before[0], cell.keeps ? products : gates)) return false;
     }
     for (int64_t row = 0; row < rows.count(); ++row) {
       const int64_t own = row * units;
       const int64_t of_gates = row * problem_.gates;
       CellForwardRow at{.before = before[cell.states - 1] + own,
-                        .inputs = (cell.apart ? inputs : gates) + of_gates,
+                        .inputs = (cell.keeps ? inputs : gates) + of_gates,
                         .product = products + of_gates,
-                        .bias = cell.apart ? arrays.in(cell.states + 2) : nullptr,
+                        .bias = cell.keeps ? arrays.in(cell.states + 2) : nullptr,
                         .gates = gates + of_gates,
                         .after = {},
                         .kept = nullptr};
       for (size_t i = 0; i < cell.states; ++i) at.after[i] = arrays.out(i) + first * units + own;
-      if (cell.apart) at.kept = arrays.out(cell.states + 1) + first * units + own;
+      if (cell.keeps) at.kept = arrays.out(cell.states + 1) + first * units + own;
       if (arrays.takes(step, rows.begin() + row)) {
         simd_.forward(at, units);
       } else {
@@ -299,14 +286,14 @@ class RecurrentBackward : public RecurrentKernel {
     const Cell& cell = problem_.cell;
     const int64_t units = problem_.units;
     const int64_t first = step * problem_.batch + rows.begin();
-    float* products = arrays.out(cell.apart ? 1 + cell.states : 0) + first * problem_.gates;
+    float* products = arrays.out(cell.keeps ? 1 + cell.states : 0) + first * problem_.gates;
     for (int64_t row = 0; row < rows.count(); ++row) {
       const int64_t own = (first + row) * units;
       const int64_t of_gates = (first + row) * problem_.gates;
       CellBackwardRow at{.gates = arrays.in(0) + of_gates,
                          .before = before + row * units,
                          .after = arrays.in(1) + own,
-                         .kept = cell.apart ? arrays.in(4 + cell.states) + own : nullptr,
+                         .kept = cell.keeps ? arrays.in(4 + cell.states) + own : nullptr,
                          .outside = {},
                          .states = {},
                          .inputs = arrays.out(0) + of_gates,

@@ -4,6 +4,7 @@
 
 #include "framework/backends/cuda/lowering.h"
 #include "framework/backends/cuda/sources.h"
+#include "framework/graph/recurrent_cell.h"
 
 namespace cornu::cuda {
 namespace {
@@ -13,25 +14,6 @@ constexpr int64_t kRecurrentEnough = 128;  // number of blocks that fills a GPU
 // Few units: the recurrent kernel fits into a block's registers.
 constexpr int64_t kRecurrentFewUnits = 64;
 constexpr int64_t kRecurrentFewRows = 256;  // batch size, with one block per row
-
-// What distinguishes the cells. The operands and results of their ops are
-//   inputs, states, recurrent_kernel, [recurrent_bias], [mask] -> states of all steps, gates,
-//   [kept]
-// and of the gradients, with that state which is the last,
-//   gates, last of all steps, last before, recurrent_kernel, the gradients of all steps' states,
-//   [kept], [mask] -> the gradients of inputs, states, [products]
-// where those of a bias, kept values and products belong to a cell that `keeps`: cell.cu.
-struct RecurrentCell {
-  std::string_view name;  // "lstm": its file is lstm_cell.cu
-  int64_t gates;
-  size_t states;
-  bool keeps;
-
-  size_t operands() const { return states + 2 + (keeps ? 1 : 0); }
-  size_t gradient_operands() const { return states + 4 + (keeps ? 1 : 0); }
-};
-constexpr RecurrentCell kLstmCell{"lstm", 4, 2, false};
-constexpr RecurrentCell kGruCell{"gru", 3, 1, true};
 
 // The part of a step's product computed by a block, of so many rows and units: product.cu.
 struct RecurrentTile {
