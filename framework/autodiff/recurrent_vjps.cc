@@ -5,6 +5,7 @@
 
 #include "framework/autodiff/graph_vjp.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/recurrent_states.h"
 
 namespace cornu {
 namespace {
@@ -19,14 +20,6 @@ Results vjp_of_steps(const VjpContext& c, const Steps& steps) {
       gradients_through([&](const std::vector<Tensor>& own) { return steps(own, reverse); },
                         c.inputs, c.output_gradients, c.needed, UnconnectedGradients::Zero);
   return by_operand(wanted, c.needed);
-}
-
-// The states before each step, given those after it.
-Tensor before_each(const Tensor& states, const Tensor& first, bool reverse) {
-  const int64_t steps = states.dim(0);
-  const Tensor row = ops::expand_dims(first, 0);
-  return reverse ? ops::concatenate({states[Slice(1, steps)], row}, 0)
-                 : ops::concatenate({row, states[Slice(0, steps - 1)]}, 0);
 }
 
 // `now` for the rows that take a step, `otherwise` for the others. `mask` is the step's slice of a
@@ -89,9 +82,10 @@ Results lstm_grad_steps(const std::vector<Tensor>& in, bool reverse) {
                      Results{of_z});
   };
   const Tensor none = ops::zeros_like(in[2]);
-  const auto [of_states, of_inputs] = scan_masked(
-      step, {none, none}, {in[0], in[1], before_each(in[1], in[2], reverse), in[4], in[5]},
-      optional(in, 6), !reverse);
+  const auto [of_states, of_inputs] =
+      scan_masked(step, {none, none},
+                  {in[0], in[1], ops::internal::states_before(in[1], in[2], reverse), in[4], in[5]},
+                  optional(in, 6), !reverse);
   return {of_inputs[0], of_states[0], of_states[1]};
 }
 
@@ -132,9 +126,10 @@ Results gru_grad_steps(const std::vector<Tensor>& in, bool reverse) {
     const Tensor before = masked(mask, of_h * update + ops::matmul(of_products, back), of_h);
     return std::pair(Results{before}, Results{of_inputs, of_products});
   };
-  const auto [of_states, of_steps] = scan_masked(
-      step, {ops::zeros_like(in[2])}, {in[0], before_each(in[1], in[2], reverse), in[4], in[5]},
-      optional(in, 6), !reverse);
+  const auto [of_states, of_steps] =
+      scan_masked(step, {ops::zeros_like(in[2])},
+                  {in[0], ops::internal::states_before(in[1], in[2], reverse), in[4], in[5]},
+                  optional(in, 6), !reverse);
   return {of_steps[0], of_states[0], of_steps[1]};
 }
 

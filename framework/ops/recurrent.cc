@@ -4,6 +4,7 @@
 #include "framework/ops/creation.h"
 #include "framework/ops/definition.h"
 #include "framework/ops/matmul.h"
+#include "framework/ops/recurrent_states.h"
 #include "framework/ops/reduce.h"
 #include "framework/ops/register.h"
 #include "framework/ops/shape.h"
@@ -111,13 +112,8 @@ std::vector<Tensor> with_mask(const VjpContext& c, std::vector<Tensor> operands)
 
 // The gradient of the recurrent kernel, given that of its products.
 Tensor of_recurrent_kernel(const VjpContext& c, const Tensor& of_products) {
-  const Tensor& states = c.out(0);
-  const int64_t steps = states.dim(0);
-  const Tensor first = expand_dims(c.in(1), 0);
-  const Tensor previous = c.attributes.get_bool("reverse")
-                              ? concatenate({slice_axis(states, 0, 1), first}, 0)
-                              : concatenate({first, slice_axis(states, 0, 0, steps - 1)}, 0);
-  return matmul(reshape(previous, {-1, states.dim(2)}),
+  const Tensor previous = states_before(c.out(0), c.in(1), c.attributes.get_bool("reverse"));
+  return matmul(reshape(previous, {-1, previous.dim(2)}),
                 reshape(of_products, {-1, of_products.dim(2)}), {.transpose_x1 = true});
 }
 
@@ -157,6 +153,12 @@ std::vector<Tensor> run_recurrence(const OpDef& op, std::vector<Tensor> inputs,
 }
 
 }  // namespace
+
+Tensor internal::states_before(const Tensor& states, const Tensor& first, bool reverse) {
+  const Tensor row = expand_dims(first, 0);
+  return reverse ? concatenate({slice_axis(states, 0, 1), row}, 0)
+                 : concatenate({row, slice_axis(states, 0, 0, states.dim(0) - 1)}, 0);
+}
 
 LstmResult lstm(const Tensor& inputs, const Tensor& h, const Tensor& c,
                 const Tensor& recurrent_kernel, const RecurrenceOptions& options) {
