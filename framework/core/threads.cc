@@ -82,7 +82,7 @@ void run_region(void* data) {
   if (omp_get_thread_num() > 0) block_signals_for_good();
   const uint64_t own_control = float_control();
   set_float_control(region.control);
-  // A team may be smaller than requested: its members then run several parts each.
+  // A team may be smaller or larger than the number of parts.
   for (int part = omp_get_thread_num(); part < region.parts; part += omp_get_num_threads()) {
     try {
       region.body(part);
@@ -177,7 +177,9 @@ void parallel_parts(int parts, FunctionRef<void(int)> body) {
     return;
   }
   Region region{body, parts};
-  const int threads = std::min(parts, compute_threads());
+  // Always the whole team, even if there are fewer parts: in a region of fewer threads, libgomp
+  // ends the others, and has to start them again in the next region.
+  const int threads = compute_threads();
   note_compute_team();
   GOMP_parallel(run_region, &region, static_cast<unsigned>(threads), 0);
   if (region.error) std::rethrow_exception(region.error);

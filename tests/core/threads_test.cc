@@ -88,6 +88,24 @@ std::vector<float> products(float a, float b) {
   return result;
 }
 
+TEST_CASE("a region of few parts leaves the other threads for the next one") {
+  const ComputeThreadsScope scope(4);
+  static thread_local int visits = 0;  // of this thread, which starts at 0
+  const auto count_visits = [] {
+    std::vector<int> counts(4);
+    parallel_parts(4, [&](int part) { counts[static_cast<size_t>(part)] = ++visits; });
+    return counts;
+  };
+  const std::vector<int> first = count_visits();
+  for (const int parts : {2, 3, 1, 2}) {
+    std::atomic<int> ran = 0;
+    parallel_parts(parts, [&](int) { ++ran; });
+    CHECK(ran == parts);
+  }
+  const std::vector<int> second = count_visits();
+  for (size_t i = 0; i < first.size(); ++i) CHECK(second[i] == first[i] + 1);
+}
+
 TEST_CASE("all threads round as their caller does") {
   const ComputeThreadsScope two(2);
   const float third = products(1.0f / 3, 1.1f)[0];
