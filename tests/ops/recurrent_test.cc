@@ -211,6 +211,18 @@ TEST_CASE("lstm and gru on one thread and on many") {
   }
 }
 
+TEST_CASE("lstm and gru whose units are divided among threads, as few rows have large kernels") {
+  for (const int threads : {2, 7}) {
+    const ComputeThreadsScope scope(threads);
+    for (const Problem& p : variants({3, 5, 300, threads == 7})) {
+      INFO(text_of(p));
+      CAPTURE(threads);
+      check_close(everything(as_one_op, p, true), everything(step_by_step, p, true), 2e-5);
+      check_close(everything(as_one_op, p, false), everything(step_by_step, p, false), 2e-5);
+    }
+  }
+}
+
 TEST_CASE("lstm and gru of no rows") {
   for (const Problem& p : variants({2, 0, 3, false})) {
     INFO(text_of(p));

@@ -6,9 +6,9 @@
 
 namespace cornu::cpu {
 
-// One row of the batch, in one step: arrays of `units`, or of as many for each gate. The gates of
-// an LSTM are i, f, g, o, and those of a GRU are z, r and the candidate. The last state of an LSTM
-// is c, that of a GRU is h.
+// One row of the batch, in one step: arrays of `units`, or of as many for each gate, which are
+// `stride` apart from gate to gate. The gates of an LSTM are i, f, g, o, and those of a GRU are z,
+// r and the candidate. The last state of an LSTM is c, that of a GRU is h.
 struct CellForwardRow {
   const float* before;  // the last state
   const float* inputs;  // by gate; of an LSTM, with the product of h and the recurrent kernel added
@@ -32,8 +32,8 @@ struct CellBackwardRow {
 };
 
 struct SimdCell {
-  void (*forward)(const CellForwardRow& row, int64_t units);
-  void (*backward)(const CellBackwardRow& row, int64_t units);
+  void (*forward)(const CellForwardRow& row, int64_t units, int64_t stride);
+  void (*backward)(const CellBackwardRow& row, int64_t units, int64_t stride);
 };
 
 SimdCell simd_lstm();

@@ -41,30 +41,30 @@ HWY_INLINE V slope_of_tanh(D d, V y) {
 }
 
 struct Lstm {
-  static void forward(const CellForwardRow& row, int64_t units) {
+  static void forward(const CellForwardRow& row, int64_t units, int64_t stride) {
     each_unit(units, [&](auto d, int64_t at) HWY_ATTR {
       const auto sum = [&](int64_t gate)
-                           HWY_ATTR { return hn::LoadU(d, row.inputs + gate * units + at); };
+                           HWY_ATTR { return hn::LoadU(d, row.inputs + gate * stride + at); };
       const auto i = vec_sigmoid(d, sum(0));
       const auto f = vec_sigmoid(d, sum(1));
       const auto g = vec_tanh(d, sum(2));
       const auto o = vec_sigmoid(d, sum(3));
       const auto c = hn::Add(hn::Mul(f, hn::LoadU(d, row.before + at)), hn::Mul(i, g));
       hn::StoreU(i, d, row.gates + at);
-      hn::StoreU(f, d, row.gates + units + at);
-      hn::StoreU(g, d, row.gates + 2 * units + at);
-      hn::StoreU(o, d, row.gates + 3 * units + at);
+      hn::StoreU(f, d, row.gates + stride + at);
+      hn::StoreU(g, d, row.gates + 2 * stride + at);
+      hn::StoreU(o, d, row.gates + 3 * stride + at);
       hn::StoreU(c, d, row.after[1] + at);
       hn::StoreU(hn::Mul(o, vec_tanh(d, c)), d, row.after[0] + at);
     });
   }
 
-  static void backward(const CellBackwardRow& row, int64_t units) {
+  static void backward(const CellBackwardRow& row, int64_t units, int64_t stride) {
     each_unit(units, [&](auto d, int64_t at) HWY_ATTR {
       const auto i = hn::LoadU(d, row.gates + at);
-      const auto f = hn::LoadU(d, row.gates + units + at);
-      const auto g = hn::LoadU(d, row.gates + 2 * units + at);
-      const auto o = hn::LoadU(d, row.gates + 3 * units + at);
+      const auto f = hn::LoadU(d, row.gates + stride + at);
+      const auto g = hn::LoadU(d, row.gates + 2 * stride + at);
+      const auto o = hn::LoadU(d, row.gates + 3 * stride + at);
       const auto tanh_c = vec_tanh(d, hn::LoadU(d, row.after + at));
       const auto dh = hn::Add(hn::LoadU(d, row.outside[0] + at), hn::LoadU(d, row.states[0] + at));
       const auto dc =
@@ -75,9 +75,9 @@ struct Lstm {
       const auto dg = hn::Mul(hn::Mul(dc, i), slope_of_tanh(d, g));
       const auto d_o = hn::Mul(hn::Mul(dh, tanh_c), slope_of_sigmoid(d, o));
       hn::StoreU(di, d, row.inputs + at);
-      hn::StoreU(df, d, row.inputs + units + at);
-      hn::StoreU(dg, d, row.inputs + 2 * units + at);
-      hn::StoreU(d_o, d, row.inputs + 3 * units + at);
+      hn::StoreU(df, d, row.inputs + stride + at);
+      hn::StoreU(dg, d, row.inputs + 2 * stride + at);
+      hn::StoreU(d_o, d, row.inputs + 3 * stride + at);
       hn::StoreU(hn::Zero(d), d, row.states[0] + at);
       hn::StoreU(hn::Mul(dc, f), d, row.states[1] + at);
     });
@@ -85,13 +85,13 @@ struct Lstm {
 };
 
 struct Gru {
-  static void forward(const CellForwardRow& row, int64_t units) {
+  static void forward(const CellForwardRow& row, int64_t units, int64_t stride) {
     each_unit(units, [&](auto d, int64_t at) HWY_ATTR {
       const auto input = [&](int64_t gate)
-                             HWY_ATTR { return hn::LoadU(d, row.inputs + gate * units + at); };
+                             HWY_ATTR { return hn::LoadU(d, row.inputs + gate * stride + at); };
       const auto product = [&](int64_t gate) HWY_ATTR {
-        return hn::Add(hn::LoadU(d, row.product + gate * units + at),
-                       hn::LoadU(d, row.bias + gate * units + at));
+        return hn::Add(hn::LoadU(d, row.product + gate * stride + at),
+                       hn::LoadU(d, row.bias + gate * stride + at));
       };
       const auto z = vec_sigmoid(d, hn::Add(input(0), product(0)));
       const auto r = vec_sigmoid(d, hn::Add(input(1), product(1)));
@@ -99,18 +99,18 @@ struct Gru {
       const auto n = vec_tanh(d, hn::Add(input(2), hn::Mul(r, p)));
       const auto kept = hn::Mul(z, hn::LoadU(d, row.before + at));
       hn::StoreU(z, d, row.gates + at);
-      hn::StoreU(r, d, row.gates + units + at);
-      hn::StoreU(n, d, row.gates + 2 * units + at);
+      hn::StoreU(r, d, row.gates + stride + at);
+      hn::StoreU(n, d, row.gates + 2 * stride + at);
       hn::StoreU(p, d, row.kept + at);
       hn::StoreU(hn::Add(kept, hn::Mul(hn::Sub(constant(d, 1), z), n)), d, row.after[0] + at);
     });
   }
 
-  static void backward(const CellBackwardRow& row, int64_t units) {
+  static void backward(const CellBackwardRow& row, int64_t units, int64_t stride) {
     each_unit(units, [&](auto d, int64_t at) HWY_ATTR {
       const auto z = hn::LoadU(d, row.gates + at);
-      const auto r = hn::LoadU(d, row.gates + units + at);
-      const auto n = hn::LoadU(d, row.gates + 2 * units + at);
+      const auto r = hn::LoadU(d, row.gates + stride + at);
+      const auto n = hn::LoadU(d, row.gates + 2 * stride + at);
       const auto dh = hn::Add(hn::LoadU(d, row.outside[0] + at), hn::LoadU(d, row.states[0] + at));
       const auto dz =
           hn::Mul(hn::Mul(dh, hn::Sub(hn::LoadU(d, row.before + at), n)), slope_of_sigmoid(d, z));
@@ -118,10 +118,10 @@ struct Gru {
       const auto dr = hn::Mul(hn::Mul(dn, hn::LoadU(d, row.kept + at)), slope_of_sigmoid(d, r));
       for (float* const gates : {row.inputs, row.product}) {
         hn::StoreU(dz, d, gates + at);
-        hn::StoreU(dr, d, gates + units + at);
+        hn::StoreU(dr, d, gates + stride + at);
       }
-      hn::StoreU(dn, d, row.inputs + 2 * units + at);
-      hn::StoreU(hn::Mul(dn, r), d, row.product + 2 * units + at);
+      hn::StoreU(dn, d, row.inputs + 2 * stride + at);
+      hn::StoreU(hn::Mul(dn, r), d, row.product + 2 * stride + at);
       hn::StoreU(hn::Mul(dh, z), d, row.states[0] + at);
     });
   }
