@@ -2,6 +2,7 @@
 // Placeholders, the starting point of functional models.
 #pragma once
 
+#include <concepts>
 #include <optional>
 #include <string>
 
@@ -26,6 +27,11 @@ struct InputOptions {
 // `tensor` is unaffected: a model extends from the placeholder returned by Input to results
 // computed from it.
 Tensor Input(const InputOptions& options);
+// Input({28, 28, 1}): a shape alone.
+template <std::same_as<Shape> T = Shape>  // as a template, it ranks below options in braces
+Tensor Input(const T& shape) {
+  return Input(InputOptions{.shape = shape});
+}
 
 // Returns true for a placeholder made by Input or by calling a layer on one.
 bool is_placeholder(const Tensor& tensor);

@@ -95,6 +95,20 @@ TEST_CASE("constants are no outputs, and values no inputs, as in Keras") {
   }
 }
 
+TEST_CASE("Input takes a shape alone, or options") {
+  CHECK(Input({784}).shape() == Shape{kUnknown, 784});
+  CHECK(Input({28, 28}).shape() == Shape{kUnknown, 28, 28});
+  CHECK(Input({28, 28, 1}).shape() == Shape{kUnknown, 28, 28, 1});
+  CHECK(Input({-1}).shape() == Shape{kUnknown, kUnknown});
+  CHECK(Input(Shape()).shape() == Shape{kUnknown});
+  const int64_t size = 5;
+  CHECK(Input({size, size}).shape() == Shape{kUnknown, 5, 5});
+  CHECK(Input({.shape = {3}}).shape() == Shape{kUnknown, 3});
+  CHECK(Input({.shape = {3}, .batch_size = 4}).shape() == Shape{4, 3});
+  CHECK(Input({{3}, 4}).shape() == Shape{4, 3});  // as Input((3,), 4)
+  CHECK(Input({7}).dtype() == DType::Float32);
+}
+
 TEST_CASE("Input of a tensor: a placeholder like it, where a model begins") {
   const Tensor x = Input({.shape = {3}, .dtype = "int32", .name = "x"});
   const Tensor middle = layers::Embedding({.input_dim = 7, .output_dim = 2})(x);
