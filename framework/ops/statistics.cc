@@ -406,7 +406,7 @@ Tensor cumprod(const Tensor& x, std::optional<int64_t> axis, std::optional<DType
   const Tensor along = axis ? numbers : ravel(numbers);
   const int64_t normalized = along.shape().normalize_axis(axis.value_or(0), "cumprod");
   if (!goes_at_once({along})) return running_products(along, normalized);
-  return call<"cumprod">({along}, {{"axis", normalized}});
+  return call<"cumprod">({along}, {{"axis", normalized}, {"exclusive", false}, {"reverse", false}});
 }
 
 Tensor diff(const Tensor& x, int64_t n, int64_t axis) {
