@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <numeric>
+#include <utility>
 
 #include "framework/core/error_place.h"
 #include "framework/ops/definition.h"
@@ -119,13 +121,17 @@ std::vector<Tensor> meshgrid(const std::vector<Tensor>& xs, const std::string& i
     vectors.push_back(ravel(x.strong()));
     sizes.push_back(vectors.back().dim(0));
   }
-  const bool swaps = indexing == "xy" && xs.size() >= 2;
+  std::vector<int64_t> axes(vectors.size());
+  std::iota(axes.begin(), axes.end(), 0);
+  if (indexing == "xy" && vectors.size() >= 2) {
+    std::swap(axes[0], axes[1]);
+    std::swap(sizes[0], sizes[1]);
+  }
   std::vector<Tensor> grids;
   for (size_t i = 0; i < vectors.size(); ++i) {
-    Shape apart(std::vector<int64_t>(xs.size(), 1));
-    apart[static_cast<int64_t>(i)] = sizes[static_cast<int64_t>(i)];
-    const Tensor grid = broadcast_to(reshape(vectors[i], apart), sizes);
-    grids.push_back(swaps ? swapaxes(grid, 0, 1) : grid);
+    Shape apart(std::vector<int64_t>(vectors.size(), 1));
+    apart[axes[i]] = sizes[axes[i]];
+    grids.push_back(broadcast_to(reshape(vectors[i], apart), sizes));
   }
   return grids;
 }

@@ -121,7 +121,12 @@ Tensor rooted(const Tensor& x, double p) {
 
 // The norm of vectors along `axes`. Its subgradient at 0 is taken to be 0.
 Tensor vector_norm(const Tensor& x, double ord, const std::vector<int64_t>& axes, bool keepdims) {
-  if (ord == 2) return rooted(sum(square(x), axes, keepdims), 0.5);
+  if (ord == 2) {
+    return at_once<"norm", true>({x}, {{"axes", axes}, {"keepdims", keepdims}},
+                                 [&](const std::vector<Tensor>& in) {
+                                   return rooted(sum(square(in[0]), axes, keepdims), 0.5);
+                                 });
+  }
   if (std::isinf(ord)) return ord > 0 ? max(abs(x), axes, keepdims) : min(abs(x), axes, keepdims);
   if (ord == 0) return sum(cast(not_equal(x, 0), x.dtype()), axes, keepdims);
   if (ord == 1) return sum(abs(x), axes, keepdims);

@@ -2,6 +2,7 @@
 #include "framework/ops/pool.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "framework/core/checked.h"
 #include "framework/ops/definition.h"
@@ -244,6 +245,7 @@ Tensor adaptive_pool(const char* who, Tensor x, const Sizes& output_size, bool a
     return whole_of(who, x, {"nn", average ? "AdaptiveAveragePool" : "AdaptiveMaxPool", config},
                     [=](const Tensor& in) { return adaptive_pool(who, in, output_size, average); });
   }
+  if (average && !is_floating(x.dtype())) x = cast(x, DType::Float32);
   std::vector<int64_t> window;
   for (int64_t axis = 1; axis + 1 < x.rank(); ++axis) {
     const int64_t size = x.dim(axis);
@@ -255,10 +257,13 @@ Tensor adaptive_pool(const char* who, Tensor x, const Sizes& output_size, bool a
     require_table(2 * Checked(count, who) + size);
     const AdaptiveWindows windows(size, count);
     window.push_back(windows.width);
-    if (!windows.plain(size)) {
-      x = take(x, Tensor::from(windows.elements), axis);
-    }
+    if (windows.plain(size)) continue;
+    // By itself, so that there is less to arrange along the next axis.
+    x = take(x, Tensor::from(windows.elements), axis);
     if (average && !windows.even()) x = weigh_windows(x, axis, windows);
+    std::vector<int64_t> along(static_cast<size_t>(x.rank()) - 2, 1);
+    std::swap(along[static_cast<size_t>(axis) - 1], window.back());
+    x = average ? average_pool(x, along) : max_pool(x, along);
   }
   return average ? average_pool(x, window) : max_pool(x, window);
 }

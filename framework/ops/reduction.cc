@@ -59,10 +59,18 @@ Tensor vjp_extreme(const Context& context) {
   return where(chosen, as_kept(context.gradient(), context) / count, 0);
 }
 
-// The products of all elements before each one along the last axis.
-Tensor exclusive_products(const Tensor& x) {
-  const int64_t last = x.rank() - 1;
-  return products_by_doubling(moved_back(x, last, 1, 1), last);
+// The products of all elements before each one along an axis; in reverse, of those behind it.
+Tensor exclusive_products(const Tensor& x, int64_t axis, bool reverse) {
+  if (goes_at_once({x})) {
+    return call<"cumprod">({x}, {{"axis", axis}, {"exclusive", true}, {"reverse", reverse}});
+  }
+  if (reverse) return flip(exclusive_products(flip(x, axis), axis, false), axis);
+  return products_by_doubling(moved_back(x, axis, 1, 1), axis);
+}
+
+// The product of all other elements along an axis.
+Tensor other_factors(const Tensor& x, int64_t axis) {
+  return exclusive_products(x, axis, false) * exclusive_products(x, axis, true);
 }
 
 // dy times the product of all other elements, computed without division, so that zeros need no
@@ -70,6 +78,7 @@ Tensor exclusive_products(const Tensor& x) {
 Tensor vjp_prod(const Context& context) {
   const Tensor& x = context.in(0);
   const auto& axes = context.attributes.get_ints("axes");
+  if (axes.size() == 1) return as_kept(context.gradient(), context) * other_factors(x, axes[0]);
   std::vector<int64_t> order;
   for (int64_t axis = 0; axis < x.rank(); ++axis) {
     if (!contains(axes, axis)) order.push_back(axis);
@@ -80,9 +89,7 @@ Tensor vjp_prod(const Context& context) {
   Checked count(1, "prod");
   for (int64_t axis : axes) count = count * x.shape()[axis];
   const Tensor flat = reshape(moved, kept.concat({count}));
-  const Tensor before = exclusive_products(flat);
-  const Tensor after = flip(exclusive_products(flip(flat, -1)), -1);
-  const Tensor others = reshape(before * after, moved.shape());
+  const Tensor others = reshape(other_factors(flat, kept.rank()), moved.shape());
   std::vector<int64_t> back(order.size());
   for (size_t i = 0; i < order.size(); ++i) {
     back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
@@ -110,14 +117,12 @@ InferFunction infer_arg(std::string op) {
   };
 }
 
-InferFunction infer_running(std::string op, bool has_directions) {
+InferFunction infer_running(std::string op) {
   return [=](TypeSpan inputs, const Attributes& attributes) -> Types {
     require_inputs(inputs, 1, op);
     checked_axis(attributes, inputs[0].shape, op);
-    if (has_directions) {
-      attributes.get_bool("exclusive");
-      attributes.get_bool("reverse");
-    }
+    attributes.get_bool("exclusive");
+    attributes.get_bool("reverse");
     check<InvalidArgument>(inputs[0].dtype != DType::Bool,
                            "{}: expected numbers, got bool of shape {}. Cast it first.", op,
                            inputs[0].shape);
@@ -131,14 +136,19 @@ Tensor vjp_cumsum(const Context& context) {
                  .reverse = !context.attributes.get_bool("reverse")});
 }
 
-// The products before each element times s[i] = dy[i] + x[i + 1] s[i + 1]: without division, so
-// that zeros need no special treatment.
+// The products before each element times s[i] = dy[i] + x[i + 1] s[i + 1], with dy[i + 1] for
+// exclusive products: without division, so that zeros need no special treatment.
 Tensor vjp_cumprod(const Context& context) {
-  const Tensor& x = context.in(0);
   const int64_t axis = context.attributes.get_int("axis");
-  if (x.shape()[axis] == 0) return context.gradient();
-  const Tensor sums = backward_recurrence(moved_forward(x, axis, 1), context.gradient(), axis);
-  return sums * moved_back(context.out(), axis, 1, 1);
+  const bool exclusive = context.attributes.get_bool("exclusive");
+  const bool reverse = context.attributes.get_bool("reverse");
+  if (context.in(0).shape()[axis] == 0) return context.gradient();
+  const auto forward = [&](const Tensor& t) { return reverse ? flip(t, axis) : t; };
+  const Tensor dy = forward(context.gradient()), out = forward(context.out());
+  const Tensor factors = moved_forward(forward(context.in(0)), axis, 1);
+  const Tensor sums =
+      backward_recurrence(factors, exclusive ? moved_forward(dy, axis, 1) : dy, axis);
+  return forward(sums * (exclusive ? out : moved_back(out, axis, 1, 1)));
 }
 
 // All indices, or the `first` ones of each row.
@@ -174,11 +184,11 @@ void register_reduce(OpRegistry& registry) {
         {.name = name, .infer = infer_arg(name), .vjp = {}, .traits = {.differentiable = false}});
   }
   registry.add({.name = "cumsum",
-                .infer = infer_running("cumsum", true),
+                .infer = infer_running("cumsum"),
                 .vjp = single(vjp_cumsum),
                 .traits = {}});
   registry.add({.name = "cumprod",
-                .infer = infer_running("cumprod", false),
+                .infer = infer_running("cumprod"),
                 .vjp = single(vjp_cumprod),
                 .traits = {}});
   registry.add(

@@ -406,7 +406,7 @@ Tensor cumprod(const Tensor& x, std::optional<int64_t> axis, std::optional<DType
   const Tensor along = axis ? numbers : ravel(numbers);
   const int64_t normalized = along.shape().normalize_axis(axis.value_or(0), "cumprod");
   if (!goes_at_once({along})) return running_products(along, normalized);
-  return call<"cumprod">({along}, {{"axis", normalized}});
+  return call<"cumprod">({along}, {{"axis", normalized}, {"exclusive", false}, {"reverse", false}});
 }
 
 Tensor diff(const Tensor& x, int64_t n, int64_t axis) {
@@ -463,16 +463,30 @@ Tensor trapezoid(const Tensor& y, const TrapezoidOptions& options) {
   }
   check<InvalidArgument>(last.dim(-1) > 0, "trapezoid: expected samples along axis {}, got {}.",
                          options.axis, y.shape());
-  const Tensor heights =
-      (slice_axis(last, -1, 1) + slice_axis(last, -1, 0, last.dim(-1) - 1)) * 0.5;
-  if (!options.x.defined()) return sum(heights * options.dx, -1);
-  const Tensor points = cast(options.x, last.dtype());
-  return sum(heights * diff(points.rank() == 1 ? points : moveaxis(points, options.axis, -1)), -1);
+  const int64_t intervals = last.dim(-1) - 1;
+  if (intervals == 0) return sum(slice_axis(last, -1, 1), -1);
+  Tensor widths = full({intervals}, options.dx, last.dtype());
+  if (options.x.defined()) {
+    const Tensor points = cast(options.x, last.dtype());
+    widths = diff(points.rank() == 1 ? points : moveaxis(points, options.axis, -1));
+  }
+  // A sample counts half of the widths on both sides.
+  const int64_t along = widths.rank() - 1;
+  std::vector<std::pair<int64_t, int64_t>> before(static_cast<size_t>(widths.rank()), {0, 0});
+  std::vector<std::pair<int64_t, int64_t>> behind = before;
+  before[static_cast<size_t>(along)] = {1, 0};
+  behind[static_cast<size_t>(along)] = {0, 1};
+  const Tensor weights = (pad(widths, before) + pad(widths, behind)) * 0.5;
+  return weights.rank() == 1 ? matmul(last, weights) : sum(last * weights, -1);
 }
 
 Tensor nansum(const Tensor& x, const Axes& axis, bool keepdims) {
   const ErrorPlace scope("nansum");
-  return sum(without_nan(x, 0), axis, keepdims);
+  const Ints axes = axis.normalized(x.shape(), "nansum");
+  if (!is_floating(x.dtype())) return sum(x, axes, keepdims);
+  return at_once<"nansum", true>(
+      {x}, {{"axes", axes}, {"keepdims", keepdims}},
+      [&](const std::vector<Tensor>& in) { return sum(without_nan(in[0], 0), axes, keepdims); });
 }
 Tensor nanprod(const Tensor& x, const Axes& axis, bool keepdims) {
   const ErrorPlace scope("nanprod");
@@ -493,9 +507,13 @@ Tensor nanmin(const Tensor& x, const Axes& axis, bool keepdims) {
 Tensor nanmean(const Tensor& x, const Axes& axis, bool keepdims) {
   const ErrorPlace scope("nanmean");
   if (!is_floating(x.dtype())) return mean(x, axis, keepdims);
-  const Tensor wide = to_accumulator(x);
-  const Tensor count = sum(cast(logical_not(isnan(wide)), wide.dtype()), axis, keepdims);
-  return cast(nansum(wide, axis, keepdims) / count, x.dtype());
+  const Ints axes = axis.normalized(x.shape(), "nanmean");
+  return at_once<"nanmean", true>(
+      {x}, {{"axes", axes}, {"keepdims", keepdims}}, [&](const std::vector<Tensor>& in) {
+        const Tensor wide = to_accumulator(in[0]);
+        const Tensor count = sum(cast(logical_not(isnan(wide)), wide.dtype()), axes, keepdims);
+        return cast(nansum(wide, axes, keepdims) / count, x.dtype());
+      });
 }
 
 Tensor nanvar(const Tensor& x, const Axes& axis, bool keepdims) {

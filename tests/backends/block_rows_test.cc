@@ -313,5 +313,33 @@ TEST_CASE("random graphs have the results of their ops") {
   CHECK(groups > 200);
 }
 
+TEST_CASE("reductions of a whole computed array go by rows first") {
+  for (const Shape& shape :
+       {Shape{64, 24}, {37, 51}, {30, 2, 3, 8}, {3, 7, 5, 24}, {1, 900}, {700, 1}}) {
+    CAPTURE(fmt::format("{}", shape));
+    const Inputs inputs = {numbers(shape, 1)};
+    // Rows of at most a block, and not of a few elements.
+    const int64_t row = shape.num_elements() / shape[0];
+    const bool has_rows = shape[0] > 1 && row >= 8 && row * 8 <= kSmall.block_bytes;
+    for (const bool keepdims : {false, true}) {
+      const auto sum = [&](const Inputs& in) {
+        return Inputs{ops::sum(ops::square(in[0]), {}, keepdims)};
+      };
+      const auto extreme = [&](const Inputs& in) {
+        return Inputs{ops::max(ops::abs(in[0]), {}, keepdims)};
+      };
+      CHECK(check_blocks(sum, inputs) == (has_rows ? 1 : 0));
+      CHECK(check_blocks(extreme, inputs, 0) == (has_rows ? 1 : 0));
+    }
+  }
+  // Sums of columns stay with what they add up; an array that is given is reduced at once.
+  const Inputs inputs = {numbers({8, 9, 24}, 2)};
+  const std::vector<int64_t> leading = {0, 1};
+  CHECK(
+      check_blocks([&](const Inputs& in) { return Inputs{ops::sum(ops::square(in[0]), leading)}; },
+                   inputs) == 0);
+  CHECK(check_blocks([](const Inputs& in) { return Inputs{ops::sum(in[0])}; }, inputs) == 0);
+}
+
 }  // namespace
 }  // namespace cornu::cpu

@@ -88,6 +88,17 @@ void check_error_functions() {
       "erf", [](Real x) { return std::erf(x); }, sizes, 2);
   check_unary<T>(
       "erfc", [](Real x) { return std::erfc(x); }, sizes, kDouble ? 4 : 1);
+  // All of the range where erf isn't 1 yet, with the borders of its parts.
+  std::vector<T> parts;
+  for (int i = 0; i <= 64; ++i) {
+    const T border = static_cast<T>(i * 0.125);
+    for (const T x : {std::nextafter(border, T{-1}), border, std::nextafter(border, T{9})}) {
+      parts.push_back(x);
+    }
+    for (int j = 1; j < 100; ++j) parts.push_back(static_cast<T>(border + j * 0.00125));
+  }
+  check_unary<T>(
+      "erf", [](Real x) { return std::erf(x); }, of_both_signs(parts), 2);
   // Results are denormal before they become 0.
   std::vector<T> far;
   for (int i = 0; i < 4001; ++i) far.push_back(static_cast<T>((kDouble ? 26 : 9) + i * 0.0004));

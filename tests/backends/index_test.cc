@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <limits>
+#include <span>
 
 #include "tests/backends/kernel_run.h"
 
@@ -189,6 +191,36 @@ TEST_CASE("an index outside of the axis is an error that names both") {
   CHECK(error_of("put_along_axis_add", {along, random_tensor({3, 2}, DType::Float32, 1)}, put,
                  {DType::Float32, {3, 4}})
             .starts_with("put_along_axis_add: index 7 is outside of [-4, 4), axis 1"));
+}
+
+TEST_CASE("one index of very many is outside, or negative") {
+  for (int d = 1; d < kNumDTypes; ++d) {
+    const auto dtype = static_cast<DType>(d);
+    if (!is_integer(dtype)) continue;
+    CAPTURE(fmt::format("{}", dtype));
+    constexpr int64_t kCount = 50'000, kSize = 100;
+    const Tensor x = random_tensor({kSize}, DType::Float32, 1);
+    const TensorType out{DType::Float32, {kCount}};
+    const Attributes axis{{"axis", int64_t{0}}};
+    const bool has_sign = dtype != DType::UInt8 && dtype != DType::UInt32 && dtype != DType::UInt64;
+    for (const int64_t place : {int64_t{0}, int64_t{16'384}, int64_t{33'333}, kCount - 1}) {
+      CAPTURE(place);
+      std::vector<int64_t> numbers(kCount, 5);
+      const auto with = [&](int64_t number) {
+        numbers[static_cast<size_t>(place)] = number;
+        return ops::cast(Tensor::from(numbers), dtype);
+      };
+      CHECK(error_of("gather", {x, with(kSize)}, axis, out)
+                .starts_with("take: index 100 is outside of [-100, 100), axis 0"));
+      if (!has_sign) continue;
+      CHECK(error_of("gather", {x, with(-kSize - 1)}, axis, out)
+                .starts_with("take: index -101 is outside of [-100, 100), axis 0"));
+      const Tensor taken = kernels().run("gather", {x, with(-1)}, axis, {out})[0];
+      const std::span<const float> values = taken.data<float>(), all = x.data<float>();
+      CHECK(values[static_cast<size_t>(place)] == all[kSize - 1]);
+      CHECK(std::ranges::count(values, all[5]) == kCount - 1);
+    }
+  }
 }
 
 TEST_CASE("scatter_add gives the same bits on any number of threads") {

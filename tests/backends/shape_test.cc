@@ -160,6 +160,11 @@ TEST_CASE("broadcast_to repeats") {
   check_broadcast({1, 5}, {2, 3, 5});
   check_broadcast({2, 1, 3, 1}, {2, 4, 3, 5});
   check_broadcast({1}, {0});
+  for (const int64_t width : {2, 9, 33, 100, 5000}) {
+    check_broadcast({5, 1}, {5, width});
+    check_broadcast({3, 1, 5, 1}, {3, 2, 5, width});
+    check_broadcast({3, 1, 5}, {3, width, 5});
+  }
 }
 
 TEST_CASE("concatenate joins along an axis") {

@@ -405,6 +405,8 @@ TEST_CASE("adaptive pooling: value, gradient, second-order gradient") {
   const double infinity = std::numeric_limits<double>::infinity();
   const Tensor edge = Tensor::from(std::vector<double>{1, 2, 3, 4, infinity}, {1, 5, 1});
   check_values(ops::adaptive_average_pool(edge, 3), {1, 3, 1}, {1.5, 3, infinity});
+  const Tensor integers = Tensor::from(std::vector<int32_t>{1, 2, 3, 4, 6}, {1, 5, 1});
+  check_values(ops::adaptive_average_pool(integers, 3), {1, 3, 1}, {1.5, 3, 5});
   CHECK(message_of([] {
           ops::adaptive_max_pool(ops::ones({1, 2, 2, 1}), {1, 2, 3});
         }).find("adaptive_max_pool") == 0);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <optional>
 
 #include "framework/autodiff/gradient_tape.h"
 #include "framework/graph/dispatch.h"
@@ -69,6 +70,69 @@ TEST_CASE("a hypotenuse of nothing has no slope") {
   const std::vector<Tensor> gradients = tape.gradient(length, std::vector<Tensor>{x, y});
   check_values(gradients[0], {3}, {0, 0.6, -1}, 1e-12);
   check_values(gradients[1], {3}, {0, 0.8, 0}, 1e-12);
+}
+
+TEST_CASE("norms, and sums without NaN, of large arrays") {
+  const Tensor given = random_tensor({700, 900}, -2, 2);
+  const Tensor x = ops::cast(ops::where(given > 1.5, kNan, given), DType::Float32);
+  const Tensor counted = ops::logical_not(ops::isnan(x));
+  const Tensor numbers = ops::where(counted, ops::cast(x, DType::Float64), 0);
+  const Tensor plain = ops::cast(given, DType::Float32);
+  const Tensor squares = ops::square(ops::cast(plain, DType::Float64));
+  for (const std::optional<int64_t> axis : {std::optional<int64_t>(), {0}, {1}}) {
+    CAPTURE(axis.value_or(-1));
+    const Axes axes = axis ? Axes(*axis) : Axes();
+    const Tensor sums = ops::sum(numbers, axes);
+    const Tensor counts = ops::sum(ops::cast(counted, DType::Float64), axes);
+    const auto check = [](const Tensor& found, const Tensor& expected, double tolerance) {
+      CHECK(found.dtype() == DType::Float32);
+      check_same(ops::cast(found, DType::Float64), expected, tolerance);
+    };
+    check(ops::nansum(x, axes), sums, 1e-2);
+    check(ops::nanmean(x, axes), sums / counts, 1e-5);
+    const Tensor lengths = ops::sqrt(ops::sum(squares, axes));
+    check(ops::norm(plain, {.axis = axes}), lengths, 1e-2);
+    // The gradient is the direction.
+    GradientTape tape;
+    tape.watch(plain);
+    const Tensor found = tape.gradient(ops::sum(ops::norm(plain, {.axis = axes})), plain);
+    const Tensor kept = axis ? ops::expand_dims(lengths, *axis) : lengths;
+    check(found, ops::cast(plain, DType::Float64) / kept, 1e-6);
+  }
+  check_values(ops::nansum(Tensor({kNan, kNan})), {}, {0});
+  check_values(ops::nanmean(Tensor({kNan, kNan})), {}, {kNan});
+}
+
+TEST_CASE("integrals of one sample, of infinities, and over points of their own") {
+  check_values(ops::trapezoid(Tensor({kNan})), {}, {0});
+  check_values(ops::trapezoid(Tensor::from<double>({1, kInfinity}, {2, 1})), {2}, {0, 0});
+  const Tensor y = Tensor::from<double>({1, 2, 4, kInfinity, 1, 2}, {2, 3});
+  check_values(ops::trapezoid(y), {2}, {4.5, kInfinity});
+  check_values(ops::trapezoid(y, {.dx = 2.0}), {2}, {9, kInfinity});
+  check_values(ops::trapezoid(y, {.x = Tensor({0.0, 1.0, 3.0})}), {2}, {7.5, kInfinity});
+  const Tensor points = Tensor::from<double>({0, 1, 3, 0, 2, 3}, {2, 3});
+  check_values(ops::trapezoid(y, {.x = points}), {2}, {7.5, kInfinity});
+  check_values(ops::trapezoid(Tensor::from<int32_t>({1, 2, 4}), {.dx = 0.5}), {}, {2.25});
+  check_values(ops::trapezoid(Tensor::from<double>({1, 5, 2, 6}, {2, 2}), {.axis = 0}), {2},
+               {1.5, 5.5});
+}
+
+TEST_CASE("a grid has the vectors along its axes") {
+  const Tensor a({1.0, 2.0, 3.0}), b({4.0, 5.0}), c({6.0, 7.0, 8.0, 9.0});
+  for (const std::string indexing : {"ij", "xy"}) {
+    CAPTURE(indexing);
+    const bool swaps = indexing == "xy";
+    const Shape shape = swaps ? Shape{2, 3, 4} : Shape{3, 2, 4};
+    const std::vector<Tensor> grids = ops::meshgrid({a, b, c}, indexing);
+    const std::vector<Shape> apart = {swaps ? Shape{1, 3, 1} : Shape{3, 1, 1},
+                                      swaps ? Shape{2, 1, 1} : Shape{1, 2, 1}, Shape{1, 1, 4}};
+    REQUIRE(grids.size() == 3);
+    for (size_t i = 0; i < 3; ++i) {
+      check_same(grids[i],
+                 ops::broadcast_to(ops::reshape(std::vector{a, b, c}[i], apart[i]), shape));
+    }
+    check_same(ops::meshgrid({a}, indexing)[0], a);
+  }
 }
 
 TEST_CASE("at and beyond what floats can hold") {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
@@ -115,6 +116,42 @@ TEST_CASE("a reduction over no axis changes nothing; a scalar reduces to itself"
 TEST_CASE("prod: the gradient where there are zeros") {
   check_gradients([](const std::vector<Tensor>& in) { return ops::prod(in[0], -1); },
                   {Tensor::from(std::vector<double>{0, 2, 3, 1, 0, 0, 5, 1, 2}, {3, 3})});
+}
+
+TEST_CASE("prod: the gradient is the product of all other factors, eagerly and in a graph") {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  const Tensor x = Tensor::from(
+      std::vector<double>{2, -1, 0, 4, 0.5, 3, 1e2, 5, 1e-3, 0, 0, 7, kInf, 0, 1, -2, 1, 1},
+      {3, 2, 3});
+  for (const std::vector<int64_t>& axes :
+       {std::vector<int64_t>{0}, {1}, {2}, {0, 2}, {1, 2}, {0, 1}}) {
+    for (const bool keepdims : {false, true}) {
+      CAPTURE(fmt::format("{} {}", Shape(axes), keepdims));
+      const auto gradient = [&](const Tensor& in) {
+        GradientTape tape;
+        tape.watch(in);
+        return tape.gradient(ops::sum(ops::prod(in, axes, keepdims)), in);
+      };
+      // One factor after the other replaced by 1.
+      std::vector<double> expected;
+      for (int64_t i = 0; i < x.num_elements(); ++i) {
+        const Tensor chosen = ops::reshape(ops::arange(x.num_elements()), x.shape()) == i;
+        const Tensor others = ops::prod(ops::where(chosen, 1.0, x), axes, true);
+        const Tensor spread = ops::broadcast_to(others, x.shape());
+        expected.push_back(spread.to_vector<double>()[static_cast<size_t>(i)]);
+      }
+      const Tensor eager = gradient(x), compiled = function(gradient)(x).single();
+      for (const Tensor& found : {eager, compiled}) {
+        const std::vector<double> values = found.to_vector<double>();
+        for (size_t i = 0; i < expected.size(); ++i) {
+          CAPTURE(i);
+          const bool same = std::isnan(expected[i]) ? std::isnan(values[i])
+                                                    : values[i] == doctest::Approx(expected[i]);
+          CHECK((same || values[i] == expected[i]));
+        }
+      }
+    }
+  }
 }
 
 TEST_CASE("max: equal elements share the gradient") {

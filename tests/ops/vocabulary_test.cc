@@ -33,11 +33,17 @@ TEST_CASE("gradients of ops that no function calls by itself") {
       {random_tensor({1, 4, 4, 2}, -1, 1, 5)});
   // Under a trace, and on other devices than the CPU, ops::cumprod is a composite.
   const DeviceScope host("CPU:0");
-  check_gradients(
-      [&](const std::vector<Tensor>& x) {
-        return apply(registry.at("cumprod"), x, {{"axis", int64_t{1}}}).front();
-      },
-      {random_tensor({2, 5, 3}, -1, 1)});
+  for (const bool exclusive : {false, true}) {
+    for (const bool reverse : {false, true}) {
+      const Attributes running{
+          {"axis", int64_t{1}}, {"exclusive", exclusive}, {"reverse", reverse}};
+      check_gradients(
+          [&](const std::vector<Tensor>& x) {
+            return apply(registry.at("cumprod"), x, running).front();
+          },
+          {random_tensor({2, 5, 3}, -1, 1)});
+    }
+  }
 }
 
 TEST_CASE("every op with a gradient has had it checked") {

@@ -15,11 +15,13 @@
 #include "framework/graph/passes/elementwise_groups.h"
 #include "framework/graph/passes/group_body.h"
 #include "framework/graph/passes/pass.h"
+#include "framework/graph/passes/rewriter.h"
 
 namespace cornu::cpu {
 namespace {
 
 constexpr int kMaxRepeated = 3;  // nodes by which a value may be recomputed
+constexpr int64_t kFew = 8;      // elements of a row for each of its results, at least
 
 bool is_reduction(const Node& node) { return reduction_of(node.op->name).has_value(); }
 
@@ -69,7 +71,6 @@ class RowGroups {
 
   // Whether there are a few numbers for each row of an array.
   static bool is_small(const Shape& shape, const Shape& array) {
-    constexpr int64_t kFew = 8;
     return shape.rank() > 0 && shape[0] == array[0] &&
            shape.num_elements() <= array.num_elements() / kFew;
   }
@@ -248,11 +249,43 @@ class RowBlocker {
   std::vector<bool> repeated_;  // by value: its readers outside of its group compute it again
 };
 
+// Whether a node reduces the rows of a large array that is computed, and then the results for the
+// rows. (Sums of whole columns are fused into what they add up.)
+bool reduces_rows_and_more(const Graph& graph, const std::vector<int32_t>& producers,
+                           const Node& node, const RowBlockChoices& choices) {
+  if (!is_reduction(node)) return false;
+  const int32_t producer = producers[static_cast<size_t>(node.inputs[0])];
+  if (producer < 0 || !passes::is_fusible(graph, graph.nodes[static_cast<size_t>(producer)])) {
+    return false;
+  }
+  const TensorType& in = graph.type(node.inputs[0]);
+  const auto& axes = node.attributes.get_ints("axes");
+  return in.bytes() >= static_cast<size_t>(choices.least_bytes) && axes.size() > 1 &&
+         axes.front() == 0 && axes.back() == in.shape.rank() - 1 && in.shape.back() >= kFew;
+}
+
+// Divides such reductions into two, so that the first one can be computed together with its array.
+Graph reduce_rows_first(const Graph& graph, const RowBlockChoices& choices) {
+  const std::vector<int32_t> producers = graph.producers();
+  passes::Rewriter result(graph);
+  for (const int index : result.order()) {
+    const Node node = result.node(index);
+    if (!reduces_rows_and_more(graph, producers, node, choices)) continue;
+    const auto& axes = node.attributes.get_ints("axes");
+    Attributes of_rows = node.attributes;
+    of_rows.set("axes", std::vector<int64_t>(axes.begin() + 1, axes.end()));
+    of_rows.set("keepdims", true);
+    const ValueId rows = result.insert(index, *node.op, node.inputs, of_rows)[0];
+    result.set_inputs(index, {rows});
+  }
+  return result.finish();
+}
+
 }  // namespace
 
 Graph block_rows(const Graph& graph, const RowBlockChoices& choices) {
-  const bool any = std::ranges::any_of(graph.nodes, is_reduction);
-  return any ? RowBlocker(passes::eliminate_dead_nodes(graph), choices).run() : graph;
+  if (std::ranges::none_of(graph.nodes, is_reduction)) return graph;
+  return RowBlocker(reduce_rows_first(graph, choices), choices).run();
 }
 
 }  // namespace cornu::cpu

@@ -213,10 +213,8 @@ template <class Scan, class T>
 std::unique_ptr<Kernel> make_running_of(const KernelSpec& spec) {
   const Axis axis(spec);
   if (axis.size() == 0) return make_kernel([](const KernelArgs&) {});
-  const auto flag = [&](const char* name) {
-    return spec.attributes.find(name) && spec.attributes.get_bool(name);
-  };
-  const ScanOptions options{flag("exclusive"), flag("reverse")};
+  const ScanOptions options{spec.attributes.get_bool("exclusive"),
+                            spec.attributes.get_bool("reverse")};
   const int64_t tile = std::min(axis.inner, kScanTile);
   const int64_t tiles = (axis.inner + tile - 1) / tile;
   const int64_t grain = std::max<int64_t>(1, kScanGrain / (axis.count * tile));

@@ -146,7 +146,7 @@ StridedCopy::StridedCopy(size_t element, const std::vector<CopyAxis>& axes, int6
     inner_ = outer_.back();
     outer_.pop_back();
   }
-  if (inner_.from != 1 && inner_.to == 1) {
+  if (inner_.from != 0 && inner_.from != 1 && inner_.to == 1) {
     const auto across =
         std::ranges::find_if(outer_, [](const CopyAxis& axis) { return axis.from == 1; });
     if (across != outer_.end()) {

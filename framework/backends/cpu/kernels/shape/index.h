@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <atomic>
 #include <string>
+#include <utility>
 
 #include "framework/backends/cpu/kernel.h"
+#include "framework/backends/cpu/kernels/reduction/reduction.h"
 #include "framework/backends/cpu/kernels/wrapping.h"
 #include "framework/core/threads.h"
 #include "framework/graph/kernel_spec.h"
@@ -40,7 +42,9 @@ class IndexReader {
       : op_(indexing_name(spec)),
         dtype_(indices.dtype),
         count_(indices.shape.num_elements()),
-        view_(std::move(view)) {}
+        view_(std::move(view)),
+        least_(vector_reduce_functions(Reduction::Minimum, dtype_)),
+        most_(vector_reduce_functions(Reduction::Maximum, dtype_)) {}
 
   int64_t count() const { return count_; }
 
@@ -101,6 +105,22 @@ class IndexReader {
     return std::is_signed_v<T> && index < 0 ? index + size : index;
   }
 
+  // The least and the largest one.
+  template <class T>
+  std::pair<T, T> extremes(const T* values, int64_t count) const {
+    T least = values[0], most = least;
+    if (least_.rows) {
+      least_.rows(values, 1, static_cast<size_t>(count), &least);
+      most_.rows(values, 1, static_cast<size_t>(count), &most);
+      return {least, most};
+    }
+    for (int64_t i = 1; i < count; ++i) {
+      least = std::min(least, values[i]);
+      most = std::max(most, values[i]);
+    }
+    return {least, most};
+  }
+
   // Returns whether any is negative.
   template <class T>
   bool check_values(const T* values) const {
@@ -109,13 +129,11 @@ class IndexReader {
     };
     std::atomic<bool> valid = true, has_negative = false;
     parallel_for(count_, kGrain, [&](int64_t begin, int64_t end) {
-      T least = values[begin], most = least;
-      for (int64_t i = begin; i < end; ++i) {
-        least = std::min(least, values[i]);
-        most = std::max(most, values[i]);
+      for (int64_t first = begin; first < end; first += kGrain) {
+        const auto [least, most] = extremes(values + first, std::min(kGrain, end - first));
+        if (outside(least) || outside(most)) valid = false;
+        if (std::is_signed_v<T> && least < T{0}) has_negative = true;
       }
-      if (outside(least) || outside(most)) valid = false;
-      if (std::is_signed_v<T> && least < T{0}) has_negative = true;
     });
     if (valid) return has_negative;
     const T value = *std::find_if(values, values + count_, outside);
@@ -126,6 +144,7 @@ class IndexReader {
   DType dtype_;
   int64_t count_;
   AxisView view_;
+  ReduceFunctions least_, most_;  // null for some dtypes
 };
 
 template <class T>
