@@ -194,6 +194,76 @@ TEST_CASE("launches must fit the kernel and the GPU") {
   CHECK(run({1, 65536}, {1}, {nullptr}) == "Kernel one: a grid can't have 1 x 65536 x 1 blocks.");
 }
 
+TEST_CASE("launches must fit the kernel's bounds and a block's shared memory") {
+  RuntimeFunction* small = load("small", R"(
+#define WARPS 2
+extern "C" __global__ void __launch_bounds__(WARPS * 32) small(i32* out) {
+  __shared__ i32 held[256];
+  held[threadIdx.x] = 1;
+  if (out) *out = held[63 - threadIdx.x];
+})");
+  const auto run = [&](uint32_t threads, uint32_t shared_bytes) {
+    return message_of<Internal>([&] {
+      launch(stream(), small, {}, {threads}, {nullptr}, shared_bytes);
+      simulated_runtime().synchronize(stream());
+    });
+  };
+  CHECK(run(64, 98 << 10) == "nothing thrown");
+  CHECK(run(65, 0) == "Kernel small: has __launch_bounds__ of 64 threads, not of 65.");
+  CHECK(run(64, (98 << 10) + 1) ==
+        "Kernel small: blocks can't have 1024 bytes of shared memory and another 100353.");
+}
+
+// Runs statements as a kernel of two blocks of 64 threads over `data`, which has 256 numbers, on a
+// simulator that checks accesses. Returns the error without the place in the code.
+std::string fault_of(const std::string& statements) {
+  static Runtime* runtime = make_runtime({.gpus = 1, .checks = true}).release();
+  static RuntimeStream* own = runtime->make_stream(0);
+  static void* data = runtime->allocate(0, 1024);
+  static int number = 0;
+  const std::string name = fmt::format("checked_{}", number++);
+  const KernelCode code{
+      name, "struct alignas(16) Four {\n  i32 v[4];\n};\nextern \"C\" __global__ void " + name +
+                "(i32* data) {\n" + statements + "\n}"};
+  RuntimeFunction* function = runtime->load(0, {&code, 1})[0];
+  runtime->fill(own, data, 0, 1024);
+  const uint64_t words[] = {reinterpret_cast<uint64_t>(data)};
+  runtime->launch(own, function, {2}, {64}, 0, words);
+  const std::string text = message_of<Internal>([&] { runtime->synchronize(own); });
+  const size_t begin = text.find(" (at "), end = text.find(')', begin);
+  return begin == text.npos ? text : text.substr(0, begin) + text.substr(end + 1);
+}
+
+TEST_CASE("checks: accesses that nothing orders are errors") {
+  const std::string fill = "__shared__ i32 held[64];\nheld[threadIdx.x] = 1 + threadIdx.x;\n";
+  const std::string mirrored = "data[blockIdx.x * 64 + threadIdx.x] = held[63 - threadIdx.x];\n";
+  CHECK(fault_of(fill + mirrored) ==
+        "Kernel checked_0: thread 32 writes 4 bytes, which thread 31 of its block reads, without a "
+        "barrier in between.");
+  CHECK(fault_of(fill + "__syncthreads();\n" + mirrored) == "nothing thrown");
+  CHECK(fault_of(fill + "__syncthreads();\n" + mirrored + "held[threadIdx.x] = 0;") ==
+        "Kernel checked_2: thread 32 reads 4 bytes, which thread 31 of its block writes, without a "
+        "barrier in between.");
+  const std::string neighbor = "data[blockIdx.x * 64 + threadIdx.x] = held[threadIdx.x ^ 1];";
+  CHECK(fault_of(fill + "__syncwarp();\n" + neighbor) == "nothing thrown");
+  CHECK(fault_of(fill + "__shfl_sync(0xffffffffu, 1, 0);\n" + neighbor) ==
+        "Kernel checked_4: thread 0 reads 4 bytes, which thread 1 of its block writes, without a "
+        "barrier in between.");
+  CHECK(
+      fault_of("data[threadIdx.x] = 1 + blockIdx.x;") ==
+      "Kernel checked_5: thread 0 writes 4 bytes, which thread 0 of another block writes, without "
+      "a barrier in between.");
+  CHECK(fault_of("atomicAdd(data, 1);\nif (threadIdx.x == 5) data[1] = 7;") == "nothing thrown");
+}
+
+TEST_CASE("checks: what isn't an array, or not aligned as the code expects, isn't accessed") {
+  CHECK(fault_of("if (data[4 * threadIdx.x + 4] > 0) data[threadIdx.x + 64 * blockIdx.x] = 1;") ==
+        "Kernel checked_7: thread 63 reads 4 bytes outside of the kernel's arrays.");
+  CHECK(fault_of("Four own = *(const Four*)(data + 4 * (threadIdx.x / 2) + 1);\n"
+                 "*(Four*)(data + 128 + 64 * blockIdx.x) = own;") ==
+        "Kernel checked_8: thread 0 uses an address in line 5 that isn't a multiple of 16.");
+}
+
 TEST_CASE("text that doesn't compile is an error with the compiler's message") {
   const std::string text = message_of<Internal>([] {
     load("broken", "extern \"C\" __global__ void broken(i32* out) {\n  *out = nonsense;\n}");

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "framework/backends/cuda/runtime.h"
+#include "tests/support/cuda/access_check.h"
 #include "tests/support/cuda/fiber.h"
 #include "tests/support/cuda/kernel_compiler.h"
 
@@ -18,7 +19,8 @@ struct GridLaunch {
   Dim3 grid;
   Dim3 block;
   uint32_t shared_bytes = 0;
-  std::vector<uint64_t> words;  // the parameters, back to back
+  std::vector<uint64_t> words;      // the parameters, back to back
+  std::vector<MemoryRange> arrays;  // that may be accessed, for checked kernels
 };
 
 // Not thread-safe: used by one thread at a time.
@@ -27,7 +29,8 @@ class BlockRunner {
   BlockRunner();
 
   // Runs blocks and threads in ascending order or, if `backwards`, in descending order. Throws
-  // Internal, naming the barriers, when some threads wait for others that never arrive.
+  // Internal, naming the barriers, when some threads wait for others that never arrive, and with
+  // what AccessCheck finds.
   void run(const CompiledKernel& kernel, const GridLaunch& launch, bool backwards);
 
  private:
@@ -47,7 +50,14 @@ class BlockRunner {
   static void sync_block(int line) { current_->wait(State::AtBlock, line); }
   static void sync_warp(int line) { current_->wait(State::AtWarp, line); }
   static const uint64_t* exchange(uint64_t value, int line);
+  static void access(const void* address, size_t bytes, bool writes, const void* code) {
+    current_->check_.access(current_->running_, {address, bytes, writes, code});
+  }
+  static void misaligned(int line, size_t alignment) {
+    current_->check_.misaligned(current_->running_, line, alignment);
+  }
 
+  void check_launch() const;
   void run_in_turn();
   void run_with_barriers();
   void start_block();
@@ -70,6 +80,7 @@ class BlockRunner {
   std::vector<Thread> threads_;
   std::vector<Exchange> warps_;
   std::vector<char> dynamic_shared_;
+  AccessCheck check_;
 };
 
 }  // namespace cornu::cuda::simulated

@@ -53,6 +53,16 @@ constexpr const char* kOptions[] = {"-O1",
                                     "-x",
                                     "c++"};
 
+// The sanitizers' calls, which kernel_text.cc defines. The lines are for addr2line.
+constexpr const char* kCheckedOptions[] = {"-fsanitize=thread,alignment", "-g1"};
+
+std::vector<std::string> options_for(bool checked) {
+  std::vector<std::string> options(std::begin(kOptions), std::end(kOptions));
+  if (checked)
+    options.insert(options.end(), std::begin(kCheckedOptions), std::end(kCheckedOptions));
+  return options;
+}
+
 const fs::path& cache_folder() {
   static const fs::path folder = [] {
     const char* own = std::getenv("CORNU_SIMULATOR_CACHE");
@@ -97,9 +107,10 @@ int run(const std::vector<std::string>& command, const fs::path& messages) {
 
 // Returns the shared object for a text. Processes that build the same one concurrently write
 // separate files; the last one to rename its file wins.
-fs::path shared_object(const std::string& name, const std::string& text) {
+fs::path shared_object(const std::string& name, const std::string& text, bool checked) {
+  const std::vector<std::string> options = options_for(checked);
   std::string recipe = compiler();
-  for (const char* option : kOptions) recipe += std::string(" ") + option;
+  for (const std::string& option : options) recipe += " " + option;
   const fs::path made = cache_folder() / (hash_of(recipe + text) + ".so");
   if (fs::exists(made)) return made;
   static std::atomic<uint64_t> number = 0;
@@ -108,7 +119,7 @@ fs::path shared_object(const std::string& name, const std::string& text) {
   const fs::path messages = own + ".txt";
   std::ofstream(source, std::ios::binary) << text;
   std::vector<std::string> command = {compiler()};
-  command.insert(command.end(), std::begin(kOptions), std::end(kOptions));
+  command.insert(command.end(), options.begin(), options.end());
   command.insert(command.end(), {source.native(), "-o", own});
   const bool works = run(command, messages) == 0 && fs::exists(own);
   const std::string said = text_of(messages);
@@ -134,9 +145,9 @@ void keep_text(const KernelCode& code) {
   fs::rename(own, file);
 }
 
-CompiledKernel load(const KernelCode& code) {
+CompiledKernel load(const KernelCode& code, bool checked) {
   keep_text(code);
-  const fs::path file = shared_object(code.name, host_text(code.name, code.text));
+  const fs::path file = shared_object(code.name, host_text(code.name, code.text), checked);
   void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   check<Internal>(library != nullptr, "Kernel {} can't be loaded: {}", code.name,
                   library ? "" : dlerror());
@@ -146,14 +157,15 @@ CompiledKernel load(const KernelCode& code) {
 
 }  // namespace
 
-std::vector<CompiledKernel> compile_kernels(std::span<const KernelCode* const> codes) {
+std::vector<CompiledKernel> compile_kernels(std::span<const KernelCode* const> codes,
+                                            bool checked) {
   std::vector<CompiledKernel> kernels(codes.size());
   std::vector<std::exception_ptr> errors(codes.size());
   std::atomic<size_t> next = 0;
   const auto work = [&] {
     for (size_t i = next++; i < codes.size(); i = next++) {
       try {
-        kernels[i] = load(*codes[i]);
+        kernels[i] = load(*codes[i], checked);
       } catch (...) {
         errors[i] = std::current_exception();
       }

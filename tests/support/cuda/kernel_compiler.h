@@ -21,6 +21,7 @@ struct CompiledKernel {
 
 // Compiles several kernels in parallel. Throws Internal, with the compiler's messages, when the
 // text doesn't compile. Kernels stay loaded for the lifetime of the process.
-std::vector<CompiledKernel> compile_kernels(std::span<const KernelCode* const> codes);
+// `checked`: they report each access to the runner.
+std::vector<CompiledKernel> compile_kernels(std::span<const KernelCode* const> codes, bool checked);
 
 }  // namespace cornu::cuda::simulated

@@ -34,6 +34,8 @@ struct CornuState {
   void (*sync_block)(int line);
   void (*sync_warp)(int line);
   const unsigned long long* (*exchange)(unsigned long long value, int line);
+  void (*access)(const void* address, unsigned long bytes, bool writes, const void* code);
+  void (*misaligned)(int line, unsigned long alignment);
 };
 static CornuState cornu_state = {{1, 1, 1}};
 #define threadIdx cornu_state.thread
@@ -132,17 +134,52 @@ inline void cornu_call_kernel(void (*kernel)(Parameters...), const unsigned long
 struct CornuExports {
   CornuState* state;
   unsigned long parameter_words;
+  unsigned long most_threads;
   void (*call)(const unsigned long* words);
   char* shared_begin;
   char* shared_end;
 };
 extern char __bss_start[] __attribute__((visibility("hidden")));
 extern char _end[] __attribute__((visibility("hidden")));
-#define CORNU_EXPORT(KERNEL_NAME)                                                              \
+#define CORNU_EXPORT(KERNEL_NAME, MOST_THREADS)                                                \
   static void cornu_call(const unsigned long* words) { cornu_call_kernel(KERNEL_NAME, words); } \
-  extern "C" __attribute__((visibility("default"))) CornuExports cornu_exports() {             \
-    return {&cornu_state, cornu_words(KERNEL_NAME), cornu_call, __bss_start, _end};            \
+  extern "C" CORNU_UNCHECKED __attribute__((visibility("default")))                            \
+  CornuExports cornu_exports() {                                                               \
+    return {&cornu_state, cornu_words(KERNEL_NAME), (unsigned long)(MOST_THREADS), cornu_call, \
+            __bss_start, _end};                                                                \
   }
+)cuda";
+
+// What the compiler calls before each access, and when it finds one that isn't aligned, with the
+// options for it (kernel_compiler.cc).
+constexpr std::string_view kAccesses = R"cuda(
+#define CORNU_UNCHECKED __attribute__((no_sanitize_thread))
+#define CORNU_HOOK(NAME, BYTES, WRITES)                                                    \
+  extern "C" CORNU_UNCHECKED void __tsan_##NAME##BYTES(void* address) {                    \
+    cornu_state.access(address, BYTES, WRITES, __builtin_return_address(0));               \
+  }
+#define CORNU_HOOKS(BYTES)                                                                 \
+  CORNU_HOOK(read, BYTES, false) CORNU_HOOK(write, BYTES, true)                            \
+  CORNU_HOOK(unaligned_read, BYTES, false) CORNU_HOOK(unaligned_write, BYTES, true)
+CORNU_HOOKS(1) CORNU_HOOKS(2) CORNU_HOOKS(4) CORNU_HOOKS(8) CORNU_HOOKS(16)
+extern "C" CORNU_UNCHECKED void __tsan_read_range(void* address, unsigned long bytes) {
+  cornu_state.access(address, bytes, false, __builtin_return_address(0));
+}
+extern "C" CORNU_UNCHECKED void __tsan_write_range(void* address, unsigned long bytes) {
+  cornu_state.access(address, bytes, true, __builtin_return_address(0));
+}
+extern "C" CORNU_UNCHECKED void __tsan_init() {}
+extern "C" CORNU_UNCHECKED void __tsan_func_entry(void*) {}
+extern "C" CORNU_UNCHECKED void __tsan_func_exit() {}
+struct CornuMismatch {
+  const char* file;
+  unsigned line, column;
+  const void* type;
+  unsigned char log_of_alignment, kind;
+};
+extern "C" CORNU_UNCHECKED void __ubsan_handle_type_mismatch_v1(CornuMismatch* found, void*) {
+  cornu_state.misaligned((int)found->line, 1ul << found->log_of_alignment);
+}
 )cuda";
 
 // Bits, integers, atomics, vectors.
@@ -199,7 +236,7 @@ template <class Number>
 struct CornuSame { typedef Number type; };
 #define CORNU_ATOMIC(NAME, NEW)                                                   \
   template <class Number>                                                         \
-  inline Number NAME(Number* address, typename CornuSame<Number>::type value) {   \
+  CORNU_UNCHECKED inline Number NAME(Number* address, typename CornuSame<Number>::type value) {   \
     static_assert(Number(0.5) == Number(0), "floating-point atomics have no fixed order"); \
     const Number old = *address;                                                  \
     *address = (Number)(NEW);                                                     \
@@ -214,7 +251,7 @@ CORNU_ATOMIC(atomicOr, old | value)
 CORNU_ATOMIC(atomicXor, old ^ value)
 CORNU_ATOMIC(atomicExch, value)
 template <class Number>
-inline Number atomicCAS(Number* address, typename CornuSame<Number>::type expected,
+CORNU_UNCHECKED inline Number atomicCAS(Number* address, typename CornuSame<Number>::type expected,
                         typename CornuSame<Number>::type value) {
   const Number old = *address;
   if (old == expected) *address = value;
@@ -416,12 +453,22 @@ __device__ u16 f32_to_f16(f32 value) {
 }
 )cuda";
 
+// What the kernel's __launch_bounds__ say: an expression.
+std::string_view most_threads_of(std::string_view text) {
+  constexpr std::string_view kBounds = "__launch_bounds__(";
+  const size_t found = text.find(kBounds);
+  if (found == text.npos) return "1024";
+  const size_t begin = found + kBounds.size();
+  return text.substr(begin, text.find(')', begin) - begin);
+}
+
 }  // namespace
 
 std::string host_text(std::string_view name, std::string_view text) {
-  return fmt::format("{}{}{}#line 1 \"prelude.cu\"\n{}{}#line 1 \"{}.cu\"\n{}\nCORNU_EXPORT({})\n",
-                     kLanguage, kIntegers, kMathematics, source("prelude.cu"), kConversions, name,
-                     text, name);
+  return fmt::format(
+      "{}{}{}{}#line 1 \"prelude.cu\"\n{}{}#line 1 \"{}.cu\"\n{}\nCORNU_EXPORT({}, {})\n",
+      kLanguage, kAccesses, kIntegers, kMathematics, source("prelude.cu"), kConversions, name, text,
+      name, most_threads_of(text));
 }
 
 bool has_barriers(std::string_view text) {

@@ -25,12 +25,17 @@ struct KernelState {
   void (*sync_warp)(int line);
   // Returns to every thread of a warp the values of its 32 threads.
   const uint64_t* (*exchange)(uint64_t value, int line);
+  // Called by kernels that are compiled for checks: before each access (AccessCheck::Access), and
+  // when an address isn't a multiple of `alignment` in this line.
+  void (*access)(const void* address, size_t bytes, bool writes, const void* code);
+  void (*misaligned)(int line, size_t alignment);
 };
 
 // Returned by the function `cornu_exports` of a compiled kernel.
 struct KernelExports {
   KernelState* state;
   uint64_t parameter_words;             // of 8 bytes
+  uint64_t most_threads;                // of a block
   void (*call)(const uint64_t* words);  // runs the current thread
   char* shared_begin;                   // the block's shared memory
   char* shared_end;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/cuda/memory.h"
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 
@@ -12,6 +13,8 @@ namespace {
 
 constexpr int kRubbish = 0xCD;
 
+std::atomic<const std::byte*> any_block = nullptr;
+
 test::GuardedHeap& heap() {
   static auto* heap = new test::GuardedHeap;
   return *heap;
@@ -22,6 +25,7 @@ test::GuardedHeap& heap() {
 void* Memory::allocate(int gpu, size_t bytes) {
   if (bytes > free_bytes(gpu)) return nullptr;
   std::byte* block = heap().take(bytes);
+  any_block = block;
   std::memset(heap().open(block), kRubbish, bytes);
   used_[static_cast<size_t>(gpu)] += bytes;
   blocks_[block] = {bytes, gpu};
@@ -74,6 +78,17 @@ void* Memory::allocation_of(const void* address, size_t bytes, const std::string
 std::byte* Memory::open(const void* address) {
   auto* byte = static_cast<std::byte*>(const_cast<void*>(address));
   return heap().contains(address) ? heap().open(byte) : byte;
+}
+
+bool Memory::is_opened(const void* address) {
+  const std::byte* const any = any_block.load();
+  if (any == nullptr) return false;
+  return heap().contains(static_cast<const std::byte*>(address) - (heap().open(any) - any));
+}
+
+MemoryRange Memory::opened(const void* allocation) const {
+  const std::byte* const begin = open(allocation);
+  return {begin, begin + blocks_.at(static_cast<const std::byte*>(allocation)).bytes};
 }
 
 // Returns the block that contains the address; one past the end counts, as for an array without

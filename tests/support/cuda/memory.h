@@ -10,6 +10,14 @@
 
 namespace cornu::cuda::simulated {
 
+struct MemoryRange {
+  const std::byte* begin = nullptr;
+  const std::byte* end = nullptr;
+  bool contains(const std::byte* first, size_t bytes) const {
+    return begin <= first && first + bytes <= end;
+  }
+};
+
 // Not thread-safe: guarded by the runtime's lock.
 class Memory {
  public:
@@ -34,6 +42,10 @@ class Memory {
   // Translates a GPU address into one that the simulator can access. Other addresses are returned
   // unchanged.
   static std::byte* open(const void* address);
+  // Whether it is such a translated address.
+  static bool is_opened(const void* address);
+  // Returns the allocation that begins at this GPU address, translated.
+  MemoryRange opened(const void* allocation) const;
 
  private:
   struct Block {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -295,7 +296,9 @@ void Simulator::fill(RuntimeStream* stream, void* memory, int byte, size_t bytes
 std::vector<RuntimeFunction*> Simulator::load(int gpu, std::span<const KernelCode> codes) {
   const Lock lock(lock_of_all());
   check_gpu(gpu);
-  const auto key = [](const KernelCode& code) { return code.name + "\n" + code.text; };
+  const auto key = [&](const KernelCode& code) {
+    return fmt::format("{}\n{}\n{}", options_.checks, code.name, code.text);
+  };
   std::vector<const KernelCode*> missing;
   for (const KernelCode& code : codes) {
     const bool is_new = std::ranges::none_of(
@@ -308,7 +311,7 @@ std::vector<RuntimeFunction*> Simulator::load(int gpu, std::span<const KernelCod
                     "Kernel {} has two texts: what runs kernels tells them apart by their names.",
                     code->name);
   }
-  std::vector<CompiledKernel> kernels = compile_kernels(missing);
+  std::vector<CompiledKernel> kernels = compile_kernels(missing, options_.checks);
   for (size_t i = 0; i < missing.size(); ++i) {
     loaded()[key(*missing[i])] = std::make_unique<RuntimeFunction>(std::move(kernels[i]));
   }
@@ -321,11 +324,12 @@ void Simulator::launch(RuntimeStream* stream, RuntimeFunction* function, Dim3 gr
                        uint32_t shared_bytes, std::span<const uint64_t> words) {
   const Lock lock(lock_of_all());
   Operation operation{.name = "kernel " + function->name(), .memory = {}, .run = {}};
-  GridLaunch launch{grid, block, shared_bytes, {}};
+  GridLaunch launch{grid, block, shared_bytes, {}, {}};
   for (uint64_t value : words) {
     const auto* address = reinterpret_cast<const void*>(value);  // possibly
     if (Memory::is_of_gpu(address)) {
       operation.memory.push_back(used(address, 0, operation.name));
+      if (options_.checks) launch.arrays.push_back(memory_.opened(operation.memory.back()));
       value = reinterpret_cast<uint64_t>(Memory::open(address));
     }
     launch.words.push_back(value);
@@ -358,6 +362,11 @@ void Simulator::run(RuntimeStream* stream, LibraryKernel& kernel, std::span<void
 }
 
 }  // namespace
+
+bool are_checks_wanted() {
+  const char* text = std::getenv("CORNU_SIMULATOR_CHECKS");
+  return text != nullptr && std::string_view(text) == "1";
+}
 
 std::unique_ptr<Runtime> make_runtime(const SimulatorOptions& options) {
   return std::make_unique<Simulator>(options);

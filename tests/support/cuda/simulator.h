@@ -11,6 +11,7 @@
 //   different results.
 // - Shared memory is filled with garbage when a block begins. A barrier that some threads never
 //   reach is an error.
+// - With `checks`, accesses that a GPU punishes are errors: access_check.h.
 // - Operands must be in allocated memory, and memory mustn't be freed before the operations
 //   enqueued on it have run.
 // - A collective of several GPUs runs once all of them have enqueued it and have reached it. The
@@ -20,7 +21,8 @@
 //   indefinitely.
 //
 // In this folder: memory.h, kernel_text.cc (CUDA's built-ins), kernel_compiler.h, block_runner.h
-// (threads and barriers), streams.h, libraries.h, collectives.h, process_collectives.h (built on
+// (threads and barriers), access_check.h,
+// streams.h, libraries.h, collectives.h, process_collectives.h (built on
 // wire.h), and the Runtime in simulator.cc.
 #pragma once
 
@@ -30,6 +32,9 @@
 
 namespace cornu::cuda::simulated {
 
+// Whether $CORNU_SIMULATOR_CHECKS is set to 1.
+bool are_checks_wanted();
+
 struct SimulatorOptions {
   int gpus = 2;
   size_t memory_bytes = size_t{1} << 30;  // per GPU
@@ -37,6 +42,8 @@ struct SimulatorOptions {
   int major = 9;                          // compute capability
   int minor = 0;
   bool libraries = true;  // if false, prepare() returns null
+  // Check each access of kernels, which then take several times as long.
+  bool checks = are_checks_wanted();
 };
 
 std::unique_ptr<Runtime> make_runtime(const SimulatorOptions& options);
