@@ -92,11 +92,11 @@ Tensor log(const Tensor& x) { return real<"log">(x); }
 Tensor log1p(const Tensor& x) { return real<"log1p">(x); }
 Tensor log2(const Tensor& x) {
   const ErrorPlace scope("log2");
-  return at_once<"log2">(x, [](const Tensor& v) { return log(v) / std::numbers::ln2; });
+  return log(x) / std::numbers::ln2;
 }
 Tensor log10(const Tensor& x) {
   const ErrorPlace scope("log10");
-  return at_once<"log10">(x, [](const Tensor& v) { return log(v) / std::numbers::ln10; });
+  return log(x) / std::numbers::ln10;
 }
 Tensor sqrt(const Tensor& x) { return real<"sqrt">(x); }
 Tensor rsqrt(const Tensor& x) { return real<"rsqrt">(x); }
