@@ -205,10 +205,10 @@ TEST_CASE("one index of very many is outside, or negative") {
     const bool has_sign = dtype != DType::UInt8 && dtype != DType::UInt32 && dtype != DType::UInt64;
     for (const int64_t place : {int64_t{0}, int64_t{16'384}, int64_t{33'333}, kCount - 1}) {
       CAPTURE(place);
-      std::vector<int64_t> numbers(kCount, 5);
+      std::vector<double> numbers(kCount, 5);
       const auto with = [&](int64_t number) {
-        numbers[static_cast<size_t>(place)] = number;
-        return ops::cast(Tensor::from(numbers), dtype);
+        numbers[static_cast<size_t>(place)] = static_cast<double>(number);
+        return tensor_of(numbers, {kCount}, dtype);
       };
       CHECK(error_of("gather", {x, with(kSize)}, axis, out)
                 .starts_with("take: index 100 is outside of [-100, 100), axis 0"));

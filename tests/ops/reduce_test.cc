@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "framework/autodiff/gradient_tape.h"
+#include "framework/graph/function.h"
 #include "framework/graph/trace.h"
 #include "framework/ops/definition.h"
 #include "framework/ops/ops.h"
