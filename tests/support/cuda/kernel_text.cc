@@ -154,6 +154,7 @@ extern char _end[] __attribute__((visibility("hidden")));
 // options for it (kernel_compiler.cc).
 constexpr std::string_view kAccesses = R"cuda(
 #define CORNU_UNCHECKED __attribute__((no_sanitize_thread))
+#ifdef __SANITIZE_THREAD__
 #define CORNU_HOOK(NAME, BYTES, WRITES)                                                    \
   extern "C" CORNU_UNCHECKED void __tsan_##NAME##BYTES(void* address) {                    \
     cornu_state.access(address, BYTES, WRITES, __builtin_return_address(0));               \
@@ -180,6 +181,7 @@ struct CornuMismatch {
 extern "C" CORNU_UNCHECKED void __ubsan_handle_type_mismatch_v1(CornuMismatch* found, void*) {
   cornu_state.misaligned((int)found->line, 1ul << found->log_of_alignment);
 }
+#endif
 )cuda";
 
 // Bits, integers, atomics, vectors.
